@@ -236,6 +236,23 @@ impl Waiter for Parked {
     }
 }
 
+/// Whether a parked command takes elements from the value that `key` has.
+pub(super) fn is_awaited(view: &View<'_>, key: &Key<'_>) -> bool {
+    let database = view.database();
+    if !database.has_waiters(key) {
+        return false;
+    }
+    let Some(value) = view.peek(key).map(Entry::value) else { return false };
+    let mut last = 0;
+    while let Some(parked) = behind(database, key, last) {
+        if parked.takes(value) {
+            return true;
+        }
+        last = parked.ticket;
+    }
+    false
+}
+
 /// The first command that waits for `key` behind `ticket`; 0 is before all.
 fn behind(database: &Database, key: &Key<'_>, ticket: u64) -> Option<Arc<Parked>> {
     let (_, waiter) = database.waiter_behind(key, ticket)?;

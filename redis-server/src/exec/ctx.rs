@@ -11,6 +11,7 @@ use crate::cluster::NodeId;
 use crate::command::{Args, Registry, Result, Row};
 use crate::config::{Config, Switch};
 use crate::exec::aof;
+use crate::exec::blocking;
 use crate::exec::instance::Instance;
 use crate::exec::panics;
 use crate::exec::replication::Copies;
@@ -527,9 +528,10 @@ impl<'a> Ctx<'a> {
         None
     }
 
-    /// Whether a blocking command must leave `key` to those who have waited longer; they are looked after then.
+    /// Whether a blocking command must leave `key` to those who have waited longer for a value of its type; they are looked
+    /// after then.
     pub fn others_wait(&mut self, key: &Key<'_>) -> bool {
-        let wait = !self.serving && self.may_block && self.db.database().has_waiters(key);
+        let wait = !self.serving && self.may_block && blocking::is_awaited(&self.db, key);
         if wait {
             self.ready(self.client.db, key.bytes);
         }

@@ -30,5 +30,5 @@ pub use small_bytes::SmallBytes;
 pub use sorted_set::{LexBound, LexRange, ScoreRange, SortedSet, SortedSetBuilder, SortedSetIter, SortedSetLimits};
 pub use stream::{
     Consumer, Fields, Group, IDMP_DURATION, IDMP_MAXSIZE, Idempotence, IdmpLimits, IdmpRecord, Log, LogParts, LogRange,
-    Pair, Pending, References, Stream, StreamEntry, StreamId, StreamLimits, Trim, TrimTo, Trimmed,
+    Pair, Pending, References, Stream, StreamEntry, StreamId, StreamLimits, Trim, TrimTo, Trimmed, once_more,
 };

@@ -40,4 +40,5 @@ mod test_server;
 mod tls;
 mod tracking;
 mod transcripts;
+mod waiters;
 mod windows;

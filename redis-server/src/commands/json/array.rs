@@ -58,7 +58,8 @@ pub(super) fn arrpop(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
         return Err(Error::WrongArity("json.arrpop".into()));
     }
     let path = path(args, 2)?;
-    let index = if args.len() == 4 { integer(args, 3, "index")? } else { -1 };
+    // As in RedisJSON, what is no integer is the last element, too.
+    let index = if args.len() == 4 { args.int(3).unwrap_or(-1) } else { -1 };
     let mut total = 0;
     let pop = |edits: &mut Edits<'_>, at: usize| {
         let Kind::Array(mut elements) = edits.value(at).kind() else { return Ok(None) };

@@ -7,16 +7,31 @@ use indexmap::IndexMap;
 use super::{MAX_TEXT, TOO_LONG, no_path, path, path_of, refused};
 use crate::command::{Args, Result};
 use crate::exec::Ctx;
+use crate::protocol::Reply;
 use crate::protocol::error::Error;
-use crate::types::json::{Budget, Json, Node, Path, Style};
+use crate::types::json::{Budget, Json, Kind, Node, Number, Path, Style};
 
-/// `JSON.GET key [INDENT indent] [NEWLINE newline] [SPACE space] [path …]`
+/// How JSON.GET answers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Format {
+    /// A text.
+    Text,
+    /// What the paths lead to, in types of RESP3.
+    Expanded,
+    /// The same, but for strings and containers, which are texts.
+    ExpandedOnce,
+}
+
+/// `JSON.GET key [INDENT indent] [NEWLINE newline] [SPACE space] [FORMAT STRING|EXPAND1|EXPAND] [path …]`
 pub(super) fn get(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
-    let (style, first) = options(args)?;
+    let Options { style, format, first } = options(args, cx.reply.is_resp3())?;
     let Some(json) = cx.db.json(args.key(0))? else {
         cx.reply.null();
         return Ok(());
     };
+    if format != Format::Text {
+        return expanded(cx.reply, json, args.from(first), format);
+    }
     let text = if args.len() - first > 1 {
         several(json, args.from(first), style)?
     } else {
@@ -27,10 +42,22 @@ pub(super) fn get(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     Ok(())
 }
 
-/// What stands in front of the paths, and where these begin. NOESCAPE, of old versions, says nothing any more.
-fn options(args: Args<'_>) -> Result<(Style<'_>, usize)> {
-    let (mut style, mut at) = (Style::PLAIN, 2);
+/// What stands in front of the paths, and where these begin.
+struct Options<'a> {
+    style: Style<'a>,
+    format: Format,
+    first: usize,
+}
+
+/// Reads the options. NOESCAPE, of old versions, says nothing any more.
+fn options(args: Args<'_>, resp3: bool) -> Result<Options<'_>> {
+    let (mut style, mut format, mut at) = (Style::PLAIN, Format::Text, 2);
     while at < args.len() {
+        if args.is(at, "FORMAT") {
+            format = Format::parse(args, at + 1, resp3)?;
+            at += 2;
+            continue;
+        }
         let place = match () {
             () if args.is(at, "NOESCAPE") => {
                 at += 1;
@@ -44,7 +71,64 @@ fn options(args: Args<'_>) -> Result<(Style<'_>, usize)> {
         *place = args.get(at + 1).ok_or(Error::Syntax)?;
         at += 2;
     }
-    Ok((style, at))
+    Ok(Options { style, format, first: at })
+}
+
+impl Format {
+    fn parse(args: Args<'_>, at: usize, resp3: bool) -> Result<Self> {
+        let name = args.get(at).ok_or_else(|| Error::WrongArity("json.get".into()))?;
+        match name {
+            _ if !resp3 => Err(Error::Static("ERR FORMAT argument is not supported on RESP2")),
+            b"STRING" => Ok(Self::Text),
+            b"EXPAND1" => Ok(Self::ExpandedOnce),
+            b"EXPAND" => Ok(Self::Expanded),
+            _ => Err(Error::Static("ERR wrong reply format")),
+        }
+    }
+}
+
+/// A list for each path, of what it leads to.
+fn expanded(reply: &mut Reply, json: &Json, paths: Args<'_>, format: Format) -> Result {
+    let paths = match paths.len() {
+        0 => vec![Path::root(true)],
+        _ => paths.iter().map(path_of).collect::<Result<_>>()?,
+    };
+    let (before, mut budget) = (reply.len(), json.budget());
+    reply.array(paths.len());
+    for path in paths {
+        let found = json.find_within(&path, &mut budget).map_err(refused)?;
+        reply.array(found.len());
+        for value in found {
+            expand(reply, value, format);
+            if reply.len() - before > MAX_TEXT {
+                return Err(TOO_LONG);
+            }
+        }
+    }
+    Ok(())
+}
+
+/// A value in RESP3. Recurses as deep as documents are.
+fn expand(reply: &mut Reply, value: Node<'_>, format: Format) {
+    match value.kind() {
+        Kind::Null => reply.null(),
+        Kind::Bool(value) => reply.boolean(value),
+        Kind::Number(Number::Int(int)) => reply.int(int),
+        Kind::Number(number) => reply.double(number.to_f64()),
+        _ if format == Format::ExpandedOnce => reply.bulk(value.to_text().as_bytes()),
+        Kind::String(text) => reply.bulk(text),
+        Kind::Array(elements) => {
+            reply.array(elements.len());
+            elements.for_each(|element| expand(reply, element, format));
+        }
+        Kind::Object(members) => {
+            reply.map(members.len());
+            for (name, value) in members {
+                reply.bulk(name);
+                expand(reply, value, format);
+            }
+        }
+    }
 }
 
 /// What puts parts of a text in their place, as long as it may grow.

@@ -79,9 +79,7 @@ fn put(json: &mut Json, path: Path, value: Json, condition: Condition, budget: &
     if condition == Condition::New {
         return Ok(false);
     }
-    for index in edits.outermost() {
-        edits.replace(index, value.root()).map_err(refused)?;
-    }
+    edits.replace_all(&|_| Ok(value.clone())).map_err(refused)?;
     edits.apply().map_err(refused)?;
     Ok(true)
 }
@@ -94,19 +92,21 @@ fn add(json: &mut Json, path: Path, value: &Json) -> Result<bool> {
         ));
     }
     let Some((parent, step)) = path.split_last() else { return Ok(false) };
+    let name = match step {
+        Step::Name(name) => name,
+        // As RedisJSON says it, whatever stands in front of the index.
+        Step::Index(_) => return Err(Error::Static("ERR array index out of range")),
+    };
     let mut edits = json.edit(&parent).map_err(refused)?;
     if edits.is_empty() {
         return Ok(false);
     }
-    match (edits.value(0).kind(), step) {
-        (Kind::Object(_), Step::Name(name)) => {
-            edits.add_member(0, &name, value.root()).map_err(refused)?;
-            edits.apply().map_err(refused)?;
-            Ok(true)
-        }
-        (Kind::Array(_), Step::Index(_)) => Err(Error::Static("ERR array index out of range")),
-        _ => Ok(false),
+    let is_object = matches!(edits.value(0).kind(), Kind::Object(_));
+    if is_object {
+        edits.add_member(0, &name, value.root()).map_err(refused)?;
+        edits.apply().map_err(refused)?;
     }
+    Ok(is_object)
 }
 
 /// `JSON.MSET key path value [key path value …]`: all, or nothing after an error.
@@ -168,10 +168,7 @@ fn merge_into(json: &mut Json, path: Path, patch: &Json) -> Result<bool> {
         drop(edits);
         return add(json, path, patch);
     }
-    for index in edits.outermost() {
-        let merged = json::merge(edits.value(index), patch.root()).map_err(refused)?;
-        edits.replace(index, merged.root()).map_err(refused)?;
-    }
+    edits.replace_all(&|value| json::merge(value, patch.root())).map_err(refused)?;
     edits.apply().map_err(refused)?;
     Ok(true)
 }

@@ -423,6 +423,12 @@ fn following(cx: &Ctx<'_>, primary: &Primary, fields: &mut Fields) {
     if !is_up {
         fields.add("master_link_down_since_seconds", since(primary.down_since));
     }
+    let failed = &primary.failed_syncs;
+    if failed.count > 0 {
+        fields.add("master_sync_failures", failed.count);
+        fields.add("master_sync_last_error", &failed.why);
+        fields.add("master_sync_retry_in_seconds", failed.retry_at.saturating_sub(now).div_ceil(1000));
+    }
     fields.add("slave_priority", config.uint(settings::REPLICA_PRIORITY));
     fields.add("slave_read_only", u8::from(config.is_on(settings::REPLICA_READ_ONLY)));
     fields.add("replica_announced", u8::from(config.is_on(settings::REPLICA_ANNOUNCED)));

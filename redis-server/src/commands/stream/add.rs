@@ -172,7 +172,8 @@ pub(super) fn xsetid(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
         }
         at += 2;
     }
-    let since_72 = cx.config().level().is_72();
+    // Files of Redis 7.0 have streams of which that is so.
+    let since_72 = cx.config().level().is_72() && !cx.is_told_by_others();
     let key = args.key(0);
     let log = &mut cx.db.stream_mut(key)?.ok_or(Error::NoSuchKey)?.log;
     if since_72 && id < log.max_deleted_id() {

@@ -6,7 +6,7 @@ use crate::exec::Ctx;
 use crate::keyspace::Key;
 use crate::protocol::error::{Error, echo};
 use crate::protocol::number;
-use crate::types::StreamId;
+use crate::types::{StreamId, once_more};
 
 /// Entries that XAUTOCLAIM claims at most, where it is not told.
 const AUTO_COUNT: u64 = 100;
@@ -81,7 +81,7 @@ impl Claim<'_> {
         group.assign(id, self.consumer, self.delivered_at, |count| match self.retry_count {
             Some(count) => count,
             None if self.just_id => count,
-            None => count.wrapping_add(1),
+            None => once_more(count),
         });
         group.note_active(self.consumer, now as u64);
         let is_earlier = (self.delivered_at as i64) < now;

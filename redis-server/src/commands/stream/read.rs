@@ -11,7 +11,7 @@ use crate::exec::{Block, Ctx};
 use crate::keyspace::{Access, Entry, Key, ValueRef, View};
 use crate::protocol::error::Error;
 use crate::protocol::{Mark, Reply};
-use crate::types::{StreamEntry, StreamId};
+use crate::types::{StreamEntry, StreamId, once_more};
 
 /// Entries that a client gets at most when it had to wait and gave no COUNT.
 const WAITED_COUNT: u64 = 1000;
@@ -415,7 +415,7 @@ fn deliver(
         let (Some(entry), Some(record)) = (log.get(id), group.pending().get(&id)) else { continue };
         let (since, deliveries) = (now.saturating_sub(record.delivered_at), record.deliveries);
         reply_claimed(cx.reply, entry, since, deliveries);
-        group.assign(id, reader.consumer, now, |count| count.wrapping_add(1));
+        group.assign(id, reader.consumer, now, once_more);
         count += 1;
         given.push(id);
         group.note_active(reader.consumer, now);

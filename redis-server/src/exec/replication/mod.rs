@@ -28,7 +28,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 pub use failover::{FailoverRequest, FailoverStage};
 pub(in crate::exec) use follow::Transport;
-pub use follow::{LinkStage, Primary};
+pub use follow::{FailedSyncs, LinkStage, Primary};
 pub use link::{Link, Next, Unexpected};
 pub use units::{BetweenUnits, Units};
 pub use wait::Copies;

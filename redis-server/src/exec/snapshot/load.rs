@@ -225,6 +225,31 @@ pub fn is_empty(instance: &Instance, path: &Path) -> bool {
     }
 }
 
+/// Reads a snapshot to its end, and changes nothing.
+///
+/// # Errors
+/// Why it cannot be loaded, but for keys that are in it twice and libraries that do not run.
+pub fn check_file(instance: &Instance, path: &Path) -> Result<(), LoadError> {
+    let databases = instance.databases().len();
+    let mut file = File::open(&RealDisk, path, limits(&instance.config), checks(instance))?;
+    while let Some(unknown) = file.next(|item| match item {
+        Item::Database(number) => Some(number).filter(|&number| number >= databases as u64),
+        _ => None,
+    })? {
+        if let Some(number) = unknown {
+            return Err(LoadError::Record(file.offset(), no_such_database(number, databases)));
+        }
+        if instance.is_ending() {
+            return Err(LoadError::Ends);
+        }
+    }
+    Ok(())
+}
+
+fn no_such_database(number: u64, databases: usize) -> String {
+    format!("the file has a database {number}, and this server is configured to have {databases}")
+}
+
 fn checks(instance: &Instance) -> bool {
     instance.config.is_on(settings::RDBCHECKSUM) && instance.snapshots.checks_sums()
 }
@@ -408,9 +433,7 @@ impl<'l> Load<'l> {
                 }
                 Part::Item(Item::Database(number)) => {
                     let known = usize::try_from(number).ok().filter(|&number| number < databases);
-                    *database = known.ok_or_else(|| {
-                        format!("the file has a database {number}, and this server is configured to have {databases}")
-                    })?;
+                    *database = known.ok_or_else(|| no_such_database(number, databases))?;
                     Ok(true)
                 }
                 Part::Item(item) => {

@@ -24,7 +24,7 @@ pub use background::{
 #[cfg(test)]
 pub(crate) use load::begin_from;
 pub(crate) use load::load_alone;
-pub use load::{Aside, LoadError, Merge, empty, is_empty, load, load_aside, load_at_start, load_in_place};
+pub use load::{Aside, LoadError, Merge, check_file, empty, is_empty, load, load_aside, load_at_start, load_in_place};
 #[cfg(test)]
 pub(crate) use save::whole;
 pub(crate) use save::{functions_only, libraries, write_empty};

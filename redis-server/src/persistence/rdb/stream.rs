@@ -92,10 +92,10 @@ fn load_group(kind: u8, reader: &mut Reader<'_>, stream: &Stream) -> Option<Grou
     } else {
         Some(reader.len()?).filter(|&read| read != UNKNOWN)
     };
-    let mut group = Group::new(last_id, entries_read.map(|read| read as i64));
+    let mut group = Group::new(last_id, entries_read.map(|read| i64::try_from(read).unwrap_or(i64::MAX)));
     let mut pending = std::collections::BTreeMap::new();
     for _ in 0..reader.len()? {
-        pending.insert(raw_id(reader)?, (reader.time()?, reader.len()?));
+        pending.insert(raw_id(reader)?, (reader.time()?, reader.len()?.min(i64::MAX as u64)));
     }
     for _ in 0..reader.len()? {
         let name = reader.string()?;

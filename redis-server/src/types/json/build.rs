@@ -46,6 +46,12 @@ impl Builder {
         self.out
     }
 
+    /// Bytes so far.
+    #[cfg(feature = "json")]
+    pub(super) fn len(&self) -> usize {
+        self.out.len()
+    }
+
     /// Whether the container that was begun last, and is not ended, is an object; `None` outside of all.
     pub(super) fn is_in_object(&self) -> Option<bool> {
         self.open.last().map(|open| open.is_object)

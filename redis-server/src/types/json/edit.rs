@@ -9,6 +9,7 @@ use foldhash::fast::RandomState;
 use super::build::Head;
 use super::locate::{Holder, Matches, NOWHERE, Place, locate};
 use super::node::{Children, Node};
+use super::overlap::change_within;
 use super::path::{Budget, Path};
 use super::{Json, MAX_BYTES, MAX_DEPTH, Refused};
 
@@ -93,6 +94,26 @@ impl<'j> Edits<'j> {
             is_outside
         });
         order
+    }
+
+    /// Where the values stand in the document, ascending.
+    pub(super) fn found(&self) -> Vec<usize> {
+        let mut found: Vec<_> = self.places.iter().map(|place| place.at as usize).collect();
+        found.sort_unstable();
+        found
+    }
+
+    /// `change` makes a new value of each value, as [`change_within`] does where one is inside of another.
+    ///
+    /// # Errors
+    /// Those of `change`; [`Refused::Depth`], [`Refused::Size`].
+    pub fn replace_all(&mut self, change: &dyn Fn(Node<'_>) -> Result<Json, Refused>) -> Result<(), Refused> {
+        let found = self.found();
+        for index in self.outermost() {
+            let fresh = change_within(self.value(index), &found, change)?;
+            self.replace(index, fresh.root())?;
+        }
+        Ok(())
     }
 
     fn depth(&self, holder: u32) -> usize {

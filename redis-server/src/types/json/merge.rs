@@ -57,20 +57,20 @@ fn merge_into(out: &mut Builder, target: Option<Node<'_>>, patch: Node<'_>) -> R
 }
 
 /// Members by name.
-enum Index<'a> {
+pub(super) enum Index<'a> {
     Few(Option<Members<'a>>),
     Many(HashMap<&'a [u8], Node<'a>, RandomState>),
 }
 
 impl<'a> Index<'a> {
-    fn new(members: Option<Members<'a>>) -> Self {
+    pub(super) fn new(members: Option<Members<'a>>) -> Self {
         match members {
             Some(members) if members.len() > FEW => Self::Many(members.collect()),
             few => Self::Few(few),
         }
     }
 
-    fn get(&self, name: &[u8]) -> Option<Node<'a>> {
+    pub(super) fn get(&self, name: &[u8]) -> Option<Node<'a>> {
         match self {
             Self::Few(members) => {
                 members.iter().copied().flatten().find(|(known, _)| *known == name).map(|(_, value)| value)

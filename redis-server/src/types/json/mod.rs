@@ -26,6 +26,8 @@ mod locate;
 mod merge;
 #[cfg_attr(not(feature = "json"), allow(dead_code, reason = "paths and edits need it"))]
 mod node;
+#[cfg(feature = "json")]
+mod overlap;
 mod parse;
 #[cfg(feature = "json")]
 mod path;
@@ -42,6 +44,8 @@ pub use edit::Edits;
 #[cfg(feature = "json")]
 pub use merge::merge;
 pub use node::{Elements, Kind, Members, Node, Number};
+#[cfg(feature = "json")]
+pub use overlap::change_within;
 pub use parse::ParseError;
 #[cfg(feature = "json")]
 pub use path::{Budget, Path, PathError, Step};

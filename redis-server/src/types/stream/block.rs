@@ -83,7 +83,8 @@ impl Block {
         Self(list)
     }
 
-    /// A block in the listpack of a dump, if it is laid out like one and holds an entry.
+    /// A block in the listpack of a dump, if it is laid out like one and holds an entry. All its entries may be deleted:
+    /// `XTRIM key MINID id` leaves such a block where the last id of the block, `id` or a later one, is deleted.
     pub(super) fn from_packed(list: Listpack) -> Option<Self> {
         let block = Self(list);
         block.check().map(|()| block)
@@ -109,7 +110,7 @@ impl Block {
             (walk.int()? == elements + before).then_some(())?;
             counts[usize::from(flags & DELETED != 0)] += 1;
         }
-        (counts == [live, deleted] && live > 0).then_some(())
+        (counts == [live, deleted] && counts != [0, 0]).then_some(())
     }
 
     /// The size that Redis' own node of the same entries has.

@@ -22,6 +22,11 @@ impl Pending {
     }
 }
 
+/// One delivery more, as far as XCLAIM can say it, by which an append-only file does.
+pub fn once_more(deliveries: u64) -> u64 {
+    deliveries.saturating_add(1).min(i64::MAX as u64)
+}
+
 /// One reader of a group.
 #[derive(Clone, Debug)]
 pub struct Consumer {
@@ -147,7 +152,7 @@ impl Group {
     /// Notes that a pending entry was delivered to its consumer once more; whether there is one.
     pub fn deliver_again(&mut self, id: StreamId, now: u64) -> bool {
         let Some(record) = self.pending.get_mut(&id) else { return false };
-        record.deliveries = record.deliveries.wrapping_add(1);
+        record.deliveries = once_more(record.deliveries);
         let earlier = std::mem::replace(&mut record.delivered_at, now);
         self.note_delivery(id, earlier, now);
         true
@@ -218,7 +223,7 @@ impl Group {
             !log.has_gap_behind(id, false)
         };
         self.entries_read = match self.entries_read {
-            Some(read) if goes_on => Some(read.wrapping_add(1)),
+            Some(read) if goes_on => Some(read.saturating_add(1)),
             _ if log.entries_added() > 0 => log.added_until(id, strict).map(|added| added as i64),
             read => read,
         };

@@ -6,6 +6,8 @@ use super::super::listpack::Listpack;
 use super::StreamId;
 use super::block::{Block, Head, Pair, StreamEntry};
 
+/// Most entries that a stream counts as added: XSETID takes no more, which an append-only file says.
+const MAX_ADDED: u64 = i64::MAX as u64;
 /// The most that a block may hold in bytes, whatever the setting says.
 const MAX_BLOCK: usize = 1 << 30;
 
@@ -72,9 +74,11 @@ pub struct LogParts {
 }
 
 impl Log {
-    /// The log of which all this is said; `None` if there can be none.
+    /// The log of which all this is said; `None` if there can be none. No entry is behind the last id, and no fewer were added than
+    /// there are: a payload of DUMP that says so is corrected.
     pub fn from_parts(parts: LogParts) -> Option<Self> {
         let LogParts { blocks, len, last_id, max_deleted_id, entries_added } = parts;
+        let entries_added = entries_added.max(len).min(MAX_ADDED);
         let mut log = Self { len, last_id, max_deleted_id, entries_added, ..Self::default() };
         let mut live = 0;
         for (key, packed) in blocks {
@@ -85,6 +89,7 @@ impl Log {
             }
         }
         log.find_first();
+        log.last_id = log.last_entry_id().map_or(last_id, |last| last.max(last_id));
         (live == len).then_some(log)
     }
 
@@ -165,7 +170,7 @@ impl Log {
             }
         }
         self.len += 1;
-        self.entries_added += 1;
+        self.entries_added = (self.entries_added + 1).min(MAX_ADDED);
         self.last_id = id;
         if self.len == 1 {
             self.first_id = id;

@@ -201,3 +201,19 @@ fn a_dense_stream_costs_little_more_than_its_values() {
     // The value takes 12 bytes, flags and ids take 7 to 8, the count 2.
     assert!(stream.memory() / 100_000 < 26, "{}", stream.memory() / 100_000);
 }
+
+/// The block of a stream whose last entry was deleted, and all others were trimmed by their ids, stays, as in the genuine server.
+#[test]
+fn a_block_without_a_live_entry_is_read_again() {
+    let mut stream = Stream::default();
+    (1..=3).for_each(|ms| append(&mut stream, id(ms, 0), &[(b"f", b"v")], StreamLimits::default()));
+    assert!(stream.log.delete(id(3, 0)));
+    let trim = Trim { to: TrimTo::MinId(id(3, 0)), approximate: false, limit: 0 };
+    assert_eq!((stream.log.trim(&trim), stream.log.blocks()), (2, 1));
+    let blocks = stream.log.packed_blocks().map(|(key, block)| (key, block.clone())).collect();
+    let parts = LogParts { blocks, len: 0, last_id: id(3, 0), max_deleted_id: id(3, 0), entries_added: 3 };
+    let mut again = Log::from_parts(parts).expect("it was written");
+    assert_eq!((again.blocks(), again.first_id(), again.last_entry_id()), (1, StreamId::MIN, None));
+    again.append(id(4, 0), [(&b"f"[..], &b"v"[..])].into_iter(), StreamLimits::default());
+    assert_eq!((again.blocks(), again.first_id()), (1, id(4, 0)));
+}

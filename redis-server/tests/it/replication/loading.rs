@@ -120,3 +120,30 @@ fn behind_a_snapshot_that_cannot_be_loaded_nothing_is_known() {
         assert_eq!(answer(stream, snapshot).as_deref(), Some(asked));
     }
 }
+
+/// A replica that has data looks at a file before it gives that up; it asks for the next one later each time, and says why.
+#[test]
+fn a_snapshot_that_cannot_be_loaded_costs_no_data() {
+    let damaged = b"REDIS0010\xfe\x00\x00\x01k\x01v\x00\x05other\x41".to_vec();
+    for load in ["disabled", "swapdb"] {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let replica = primary(&[("repl-diskless-load", load)]);
+        let mut client = replica.connect();
+        client.ask("SET old data");
+        client.ask(&format!("REPLICAOF 127.0.0.1 {}", listener.local_addr().unwrap().port()));
+        let mut waits = Vec::new();
+        for failures in ["1", "2"] {
+            answer(listener.accept().unwrap().0, &damaged).expect("it asks for a snapshot");
+            let info = |client: &mut Client| client.ask("INFO replication");
+            until("it says so", || field(&info(&mut client), "master_sync_failures") == failures);
+            let info = info(&mut client);
+            let why = field(&info, "master_sync_last_error");
+            assert!(why.contains("the primary's snapshot cannot be loaded: offset "), "{load}: {why}");
+            waits.push(field(&info, "master_sync_retry_in_seconds").parse::<u64>().unwrap());
+            assert_eq!(client.ask("GET old"), Value::Bulk(b"data".into()), "{load}");
+        }
+        assert!(waits[0] <= 2 && waits[1] > 2 && waits[1] <= 4, "{load}: {waits:?}");
+        client.ask("REPLICAOF NO ONE");
+        assert_eq!(client.ask("GET old"), Value::Bulk(b"data".into()), "{load}");
+    }
+}

@@ -32,6 +32,8 @@ use crate::exec::snapshot::stand_still;
 const TICK: Duration = Duration::from_millis(100);
 /// How long it waits before it tries again.
 const RETRY: Duration = Duration::from_secs(1);
+/// How often that time doubles, at most, while snapshots come that cannot be loaded: up to 64 s.
+const DOUBLINGS: u32 = 6;
 /// How often the primary is told how far this is.
 const ACKNOWLEDGE: Duration = Duration::from_secs(1);
 /// Bytes that are read at once.
@@ -83,10 +85,34 @@ pub struct Primary {
     pub held: u64,
     /// Whether this server has had its stream, and the data is what it said.
     pub had_stream: bool,
+    /// Snapshots in a row that could not be loaded.
+    pub failed_syncs: FailedSyncs,
     /// Which of those whom it has followed: a thread that follows another one ends.
     generation: u64,
     /// The connection to it.
     connection: Option<Arc<ClientShared>>,
+}
+
+/// Snapshots that a primary has sent, one after the other, and that could not be loaded.
+#[derive(Clone, Debug, Default)]
+pub struct FailedSyncs {
+    /// How many.
+    pub count: u32,
+    /// Why the last one was not loaded.
+    pub why: String,
+    /// When the primary is asked for another, in milliseconds of Unix time.
+    pub retry_at: u64,
+}
+
+impl FailedSyncs {
+    /// Counts one more at `now`. Returns how long to wait: for each, the primary saves and sends all its data.
+    fn add(&mut self, why: &str, now: u64) -> Duration {
+        self.count += 1;
+        why.clone_into(&mut self.why);
+        let wait = RETRY * (1 << self.count.min(DOUBLINGS));
+        self.retry_at = now + wait.as_millis() as u64;
+        wait
+    }
 }
 
 /// Why a link has ended.
@@ -96,6 +122,8 @@ enum Ended {
     /// By a client, maybe in a transaction that does more.
     Killed,
     Lost(String),
+    /// The primary has sent a snapshot that cannot be loaded.
+    NotLoaded(String),
 }
 
 impl From<io::Error> for Ended {
@@ -130,9 +158,17 @@ impl Primary {
             sync: (0, 0),
             held: 0,
             had_stream: false,
+            failed_syncs: FailedSyncs::default(),
             generation,
             connection: None,
         }
+    }
+
+    /// Notes that its stream comes.
+    fn connected(&mut self) {
+        self.stage = LinkStage::Connected;
+        self.had_stream = true;
+        self.failed_syncs = FailedSyncs::default();
     }
 
     /// Ends the connection at once: the primary must not show a replica that has left.
@@ -157,11 +193,18 @@ impl Link {
             // A command that panics has changed nothing.
             let ended = catch_unwind(AssertUnwindSafe(|| self.follow(&mut applier)));
             let ended = ended.unwrap_or_else(|_| Ended::Lost("a command of its stream panicked".to_owned()));
-            match &ended {
+            let pause = match &ended {
                 Ended::Obsolete => return,
-                Ended::Killed => tracing::warn!("Connection with master lost: a client has ended it"),
-                Ended::Lost(why) => tracing::warn!("Connection with master lost: {why}"),
-            }
+                Ended::Killed => {
+                    tracing::warn!("Connection with master lost: a client has ended it");
+                    RETRY
+                }
+                Ended::Lost(why) => {
+                    tracing::warn!("Connection with master lost: {why}");
+                    RETRY
+                }
+                Ended::NotLoaded(why) => self.note_failed_sync(why),
+            };
             applier.cut();
             let was_connected = self.with_primary(|primary| {
                 let was_connected = primary.stage == LinkStage::Connected;
@@ -176,7 +219,7 @@ impl Link {
                 return;
             }
             // A link that was up is likely to be up again at once.
-            let until = Instant::now() + if was_connected { Duration::ZERO } else { RETRY };
+            let until = Instant::now() + if was_connected { Duration::ZERO } else { pause };
             while Instant::now() < until {
                 if self.is_obsolete() {
                     return;
@@ -184,6 +227,16 @@ impl Link {
                 thread::sleep(TICK);
             }
         }
+    }
+
+    /// Says that a snapshot could not be loaded; returns how long to wait for the next.
+    fn note_failed_sync(&self, why: &str) -> Duration {
+        let pause = self.with_primary(|primary| primary.failed_syncs.add(why, now_ms())).unwrap_or(RETRY);
+        let keeps = self.instance.databases().iter().any(|database| !database.is_empty());
+        let data = if keeps { "this replica keeps its old data" } else { "this replica has no data" };
+        let seconds = pause.as_secs();
+        tracing::error!("MASTER <-> REPLICA sync: {why}; {data}, and asks for another snapshot in {seconds} s");
+        pause
     }
 
     /// Waits until all windows that have begun are over. Returns whether this is still the one to follow.
@@ -235,8 +288,7 @@ impl Link {
                 rest
             }
         };
-        self.with_primary(|primary| (primary.stage, primary.had_stream) = (LinkStage::Connected, true))
-            .ok_or(Ended::Obsolete)?;
+        self.with_primary(Primary::connected).ok_or(Ended::Obsolete)?;
         self.acknowledge(&mut wire)?;
         self.stream(&mut wire, applier, &rest)
     }

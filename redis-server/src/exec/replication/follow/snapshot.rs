@@ -104,12 +104,22 @@ impl Link {
         if self.is_guarded(incoming.id) && snapshot::is_empty(&self.instance, &temporary.0) {
             return Err(refused_as_empty());
         }
+        self.check(wire, &temporary.0)?;
         // What they write is of no use any more.
         self.instance.background.abort_and_wait();
         let keeps = self.pause_aof();
         let loaded = self.alone().and_then(|alone| self.load(wire, &temporary.0, incoming, alone));
         self.resume_aof(keeps);
         loaded.map(|()| rest)
+    }
+
+    /// Reads a file to its end before it takes the place of data, which stays if the file cannot be loaded.
+    fn check(&self, wire: &mut Wire<'_>, path: &Path) -> Result<(), Ended> {
+        let instance = &self.instance;
+        if instance.databases().iter().all(|database| database.is_empty()) {
+            return Ok(());
+        }
+        alive(wire, || snapshot::check_file(instance, path)).map_err(not_loaded)
     }
 
     /// Takes a file for all data, alone with it.
@@ -188,14 +198,15 @@ impl Link {
         match (received, loaded) {
             (Ok(rest), Ok(aside)) => Ok((rest, aside)),
             (Err(ended @ (Ended::Obsolete | Ended::Killed)), _) => Err(ended),
-            (Err(Ended::Lost(why)), loaded) => {
+            // The loader says why it has ended.
+            (Ok(_) | Err(Ended::NotLoaded(_)), Err(error)) => {
+                tracing::warn!("Internal error in RDB: {error}");
+                Err(not_loaded(error))
+            }
+            (Err(Ended::Lost(why) | Ended::NotLoaded(why)), loaded) => {
                 let error = loaded.err().map_or_else(String::new, |error| format!(": {error}"));
                 tracing::warn!("Internal error in RDB: {why}{error}");
                 Err(Ended::Lost(why))
-            }
-            (Ok(_), Err(error)) => {
-                tracing::warn!("Internal error in RDB: {error}");
-                Err(not_loaded(error))
             }
         }
     }
@@ -210,8 +221,7 @@ impl Link {
         while let Err(error) = sender.try_send(piece) {
             match error {
                 TrySendError::Full(back) => piece = back,
-                // The loader says why it has ended.
-                TrySendError::Disconnected(_) => return Err(Ended::Lost("it cannot be loaded".to_owned())),
+                TrySendError::Disconnected(_) => return Err(Ended::NotLoaded("it cannot be loaded".to_owned())),
             }
             if self.is_obsolete() {
                 return Err(Ended::Obsolete);
@@ -280,7 +290,12 @@ fn refused_as_empty() -> Ended {
 }
 
 fn not_loaded(error: LoadError) -> Ended {
-    Ended::Lost(format!("the primary's snapshot cannot be loaded: {error}"))
+    match error {
+        LoadError::Ends => Ended::Obsolete,
+        LoadError::Io(_) | LoadError::Fault(_) | LoadError::Record(..) => {
+            Ended::NotLoaded(format!("the primary's snapshot cannot be loaded: {error}"))
+        }
+    }
 }
 
 /// Does `work`, while the primary is told now and then that somebody is there.
