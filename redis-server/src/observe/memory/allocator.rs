@@ -25,15 +25,6 @@ pub fn committed() -> u64 {
     bytes as u64
 }
 
-/// Bytes that the allocator has of the system, in use or not, and has not given back.
-pub fn committed() -> u64 {
-    let mut bytes = 0;
-    let none = std::ptr::null_mut;
-    // SAFETY: a null pointer is a figure that nobody wants, and `bytes` is writable for the time of the call.
-    unsafe { mi_process_info(none(), none(), none(), none(), none(), &raw mut bytes, none(), none()) };
-    bytes as u64
-}
-
 /// The allocator's name and version.
 pub fn version() -> String {
     // SAFETY: it returns a constant, two digits for each of minor version and patch.
