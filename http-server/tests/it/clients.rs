@@ -198,3 +198,25 @@ fn hey() {
         assert!(said.contains(&format!("[200]\t{} responses", flags[1])), "{said}");
     }
 }
+
+/// As fast as it can, one request at a time and a hundred, with windows that it has to give back every 256 bytes: nobody is cut off.
+#[test]
+fn h2load() {
+    if !is_there("h2load") {
+        return;
+    }
+    let (plain, tls) = (Server::start(), Server::with(tls_options()));
+    let [root, named] = ["", "ann"].map(|path| format!("http://{}/{path}", plain.addr));
+    let (text, secure) = (format!("http://{}/t/text", plain.addr), format!("https://{}/", tls.addr));
+    for (flags, url) in [
+        (&["-n20000", "-c1", "-m1"][..], &root),
+        (&["-n50000", "-c1", "-m100"], &named),
+        (&["-n50000", "-c1", "-m100"], &secure),
+        // 12,000 bytes each: 47 windows of a stream.
+        (&["-n2000", "-c1", "-m10", "-w9", "-W16"], &text),
+    ] {
+        let said = printed(Command::new("h2load").args(flags).arg(url));
+        let count = &flags[0][2..];
+        assert!(said.contains(&format!("{count} succeeded, 0 failed, 0 errored")), "{flags:?} {url}: {said}");
+    }
+}

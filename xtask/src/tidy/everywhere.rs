@@ -33,6 +33,8 @@ const MAY_FETCH: &[&str] = &[
     "grpc-server/src/engine/worker.rs",
     // An answer that is a stream.
     "grpc-server/src/greeter.rs",
+    "grpc-server/src/health.rs",
+    "grpc-server/src/reflection.rs",
     "http-server/src/api/subscribe.rs",
     // What takes long is compressed on threads for that.
     "http-server/src/compress.rs",
@@ -45,6 +47,7 @@ const MAY_FETCH: &[&str] = &[
     "http-server/src/engine/http2/stream.rs",
     "http-server/src/engine/http3/conn.rs",
     "http-server/src/engine/http3/gate.rs",
+    "http-server/src/engine/http3/incoming.rs",
     "http-server/src/engine/http3/stream.rs",
     // When a second is over, in which a client may send so much.
     "http-server/src/engine/http3/wire.rs",

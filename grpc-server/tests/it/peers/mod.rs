@@ -2,6 +2,7 @@
 
 mod browser;
 mod conformance;
+mod extremes;
 mod h2spec;
 mod install;
 pub(crate) mod interop;

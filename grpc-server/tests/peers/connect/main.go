@@ -1,5 +1,5 @@
 // A client on connect-go: every kind of call, in JSON and in protocol buffers, over HTTP/1.1 and HTTP/2, cleartext and TLS.
-// Arguments: address, TLS address, certificate.
+// Arguments: address, TLS address, certificate. Or `extremes`, an address and a time, or `serve`.
 package main
 
 import (
@@ -120,18 +120,23 @@ func inProto(client *http.Client, base string) {
 }
 
 func main() {
+	switch os.Args[1] {
+	case "extremes":
+		extremes(os.Args[2], must(time.ParseDuration(os.Args[3])))
+		return
+	case "serve":
+		serve()
+	}
 	pool := x509.NewCertPool()
 	expect(pool.AppendCertsFromPEM(must(os.ReadFile(os.Args[3]))), true)
 	config := &tls.Config{RootCAs: pool, ServerName: "localhost"}
-	cleartext := new(http.Protocols)
-	cleartext.SetUnencryptedHTTP2(true)
 	for _, way := range []struct {
 		base      string
 		transport *http.Transport
 		isHTTP2   bool
 	}{
 		{"http://" + os.Args[1], &http.Transport{}, false},
-		{"http://" + os.Args[1], &http.Transport{Protocols: cleartext}, true},
+		{"http://" + os.Args[1], &http.Transport{Protocols: cleartext()}, true},
 		{"https://" + os.Args[2], &http.Transport{TLSClientConfig: config}, false},
 		{"https://" + os.Args[2], &http.Transport{TLSClientConfig: config, ForceAttemptHTTP2: true}, true},
 	} {

@@ -1,4 +1,5 @@
-// A client on grpc-go: every kind of call over cleartext and TLS. Arguments: address, TLS address, certificate.
+// A client on grpc-go: every kind of call over cleartext and TLS. Arguments: address, TLS address, certificate. Or `extremes`, an
+// address and a time, or `serve`.
 package main
 
 import (
@@ -35,6 +36,13 @@ func expect(found, expected any) {
 }
 
 func main() {
+	switch os.Args[1] {
+	case "extremes":
+		extremes(os.Args[2], must(time.ParseDuration(os.Args[3])))
+		return
+	case "serve":
+		serve()
+	}
 	tls := must(credentials.NewClientTLSFromFile(os.Args[3], "localhost"))
 	check(os.Args[1], insecure.NewCredentials())
 	check(os.Args[2], tls)
