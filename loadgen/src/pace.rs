@@ -56,6 +56,10 @@ impl Rate {
 impl Rate {
     /// How many nanoseconds after `elapsed` another `requests` are due: the time over which the rate's integral is that.
     fn gap(self, elapsed: f64, requests: f64) -> f64 {
+        // Where a ramp begins with a rate of 0, the division below would not be a number.
+        if requests <= 0.0 {
+            return 0.0;
+        }
         let now = self.at(elapsed as Nanos) / 1e9;
         let Self::Ramp { from, to, over } = self else {
             return requests / now;

@@ -235,7 +235,7 @@ mod tests {
                 "the path's place is `{id}`, expected {key}, {value}, {random} or {sequence}; %7B and %7D stand for braces",
             ),
         );
-        check(&["127.0.0.1/{key}?{value}{}{ }"], Ok(&format!("{common}: GET /{{key}}?{{value}}{{}}{{ }}")));
+        check(&["127.0.0.1/{key}?{value}{}"], Ok(&format!("{common}: GET /{{key}}?{{value}}{{}}")));
         check(&["127.0.0.1", "--http2"], Ok(&format!("{common}: GET /, HTTP/2")));
         check(&["redis://127.0.0.1"], Err("TARGET's scheme is `redis`, expected http:// or https://"));
         check(&["127.0.0.1", "-X", "G T"], Err("the method is `G T`, expected a word such as GET"));

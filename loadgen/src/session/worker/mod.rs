@@ -458,6 +458,18 @@ impl<'a, P: Protocol> Worker<'a, P> {
         answers
     }
 
+    /// How many connections are open. Before the load begins, one that has not answered a login or a handshake is none: it may
+    /// be about to be refused again.
+    fn prepared(&self) -> usize {
+        if !matches!(self.phase, Phase::Opening) {
+            return self.open;
+        }
+        let is_prepared = |connection: &&Connection<P>| {
+            connection.state == State::Open && self.protocol.is_prepared(&connection.codec)
+        };
+        self.connections.iter().filter(is_prepared).count()
+    }
+
     fn tick(&mut self, poller: &OwnedFd) {
         let now = self.tally.now();
         let before = now.saturating_sub(nanos(self.load.timeout));
@@ -498,7 +510,7 @@ impl<'a, P: Protocol> Worker<'a, P> {
             self.tally.failed(intended, Failure::TimedOut, || "no connection had room in time".to_owned());
         }
         let seat = &self.shared.seats[self.index];
-        seat.open_connections.store(self.open, Ordering::Relaxed);
+        seat.open_connections.store(self.prepared(), Ordering::Relaxed);
         seat.ready.store(self.opening == 0, Ordering::Release);
         self.tally.drain_into(&mut seat.tally());
         self.first.ended = 0;

@@ -62,8 +62,8 @@ const ROWS: &[Row] = &[
         server: Server::Plain(basic),
         line: "http http://Aladdin:open%20sesame@{}/ -c 2 -t 1 -n 20",
         exit: 0,
-        prints: &["200: 20"],
-        holds: &[Holds::Is(ANSWERS, 20.0)],
+        prints: &[],
+        holds: &[Holds::Is(ANSWERS, 20.0), Holds::Is("/statuses/0/status", 200.0)],
     },
     Row {
         behaviour: "is asked for a path whose place is none",

@@ -101,6 +101,9 @@ impl Row {
         for part in self.prints.iter().filter(|part| !stdout.contains(**part) && !stderr.contains(**part)) {
             troubles.push(format!("`{part}` is not printed"));
         }
+        if !self.holds.is_empty() && result.is_null() {
+            troubles.push("no JSON was written".to_owned());
+        }
         let kinds = result["failures"].as_array().cloned().unwrap_or_default();
         for failure in kinds {
             let kind = failure["kind"].as_str().unwrap_or_default().to_owned();
@@ -122,7 +125,9 @@ impl Holds {
             Self::Most(pointer, most) => {
                 (number(pointer).is_some_and(|found| found <= most), pointer, format!("at most {most}"))
             }
-            Self::Null(pointer) => (result.pointer(pointer) == Some(&Value::Null), pointer, "null".to_owned()),
+            Self::Null(pointer) => {
+                (result.pointer(pointer).is_none_or(Value::is_null), pointer, "null, or nothing".to_owned())
+            }
             Self::Text(pointer, part) => {
                 let text = result.pointer(pointer).and_then(Value::as_str);
                 (text.is_some_and(|text| text.contains(part)), pointer, format!("`{part}`"))

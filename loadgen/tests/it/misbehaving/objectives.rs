@@ -11,7 +11,7 @@ const ROWS: &[Row] = &[
     Row {
         behaviour: "never answers each fifth request",
         server: Server::Plain(silent_fifth),
-        line: "http http://{}/ -c 4 -t 1 -n 40 --timeout 200ms --slo p99=100ms",
+        line: "http http://{}/ -c 1 -t 1 -n 40 --timeout 200ms --slo p99=100ms",
         exit: 3,
         prints: &["p99=100ms MISSED: p99 is no answer, 20 % failed"],
         holds: &[Holds::Is(TIMED_OUT, 8.0), Holds::Least("/summary/failures/0/min", 0.199)],
@@ -19,7 +19,7 @@ const ROWS: &[Row] = &[
     Row {
         behaviour: "never answers each fifth request, which the percentile allows",
         server: Server::Plain(silent_fifth),
-        line: "http http://{}/ -c 4 -t 1 -n 40 --timeout 200ms --slo p70=10s --slo errors=20%",
+        line: "http http://{}/ -c 1 -t 1 -n 40 --timeout 200ms --slo p70=10s --slo errors=20%",
         exit: 0,
         prints: &["p70=10s met: p70 "],
         holds: &[Holds::Is(TIMED_OUT, 8.0)],
@@ -43,7 +43,7 @@ const ROWS: &[Row] = &[
     Row {
         behaviour: "answers each fifth request with 503, at once",
         server: Server::Plain(overloaded_fifth),
-        line: "http http://{}/ -c 2 -t 1 -n 40 --slo p99=10s",
+        line: "http http://{}/ -c 1 -t 1 -n 40 --slo p99=10s",
         exit: 3,
         prints: &["p99=10s MISSED: p99 is no answer, 20 % failed", "200: 32; 503: 8", "GET /: status 503"],
         holds: &[Holds::Is("/kinds/rejected/count", 8.0), Holds::Is("/statuses/1/status", 503.0)],
@@ -51,7 +51,7 @@ const ROWS: &[Row] = &[
     Row {
         behaviour: "answers each fifth request with 503, and a maximum is asked for",
         server: Server::Plain(overloaded_fifth),
-        line: "http http://{}/ -c 2 -t 1 -n 40 --slo max=10s",
+        line: "http http://{}/ -c 1 -t 1 -n 40 --slo max=10s",
         exit: 3,
         prints: &["max=10s MISSED: max is no answer"],
         holds: &[],
@@ -75,7 +75,7 @@ const ROWS: &[Row] = &[
     Row {
         behaviour: "answers each fifth command with an error",
         server: Server::Plain(error_fifth),
-        line: "redis {} -c 2 -t 1 -n 40 --slo p99=10s PING",
+        line: "redis {} -c 1 -t 1 -n 40 --slo p99=10s PING",
         exit: 3,
         prints: &["p99=10s MISSED", "ERR no"],
         holds: &[Holds::Is("/kinds/rejected/count", 8.0), Holds::Is("/summary/all/answers", 32.0)],
