@@ -1,0 +1,13 @@
+//! From a query's tree to matching documents: iterators, scores, sorting.
+
+mod build;
+mod levenshtein;
+mod matches;
+mod patterns;
+mod phrase;
+mod record;
+mod score;
+mod search;
+
+pub use score::{Explanation, Level, Scorer};
+pub use search::{Hit, Hits, Limits, Load, MAX_WINDOW, SearchError, SearchOptions, SortBy};

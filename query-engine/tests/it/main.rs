@@ -1,0 +1,9 @@
+//! Integration tests.
+
+mod explain;
+mod hostile;
+mod model;
+mod oracle;
+mod random;
+mod resp;
+mod search;
