@@ -27,6 +27,8 @@ mod expr;
 mod index;
 mod query;
 mod schema;
+mod spell;
+mod suggest;
 mod text;
 
 pub use aggregate::{AggregateError, Aggregation, Fetch, KEY, Reducer, ReducerKind, Rows, SCORE, Step};
@@ -40,4 +42,8 @@ pub use query::{Dialect, MAX_DEPTH, ParseOptions, Query, QueryError};
 pub use schema::{
     ALL_FIELDS, Field, FieldId, FieldKind, FieldMask, Keeps, MAX_FIELDS, MAX_TEXT_FIELDS, Schema, SchemaError,
 };
-pub use text::{Language, StopWords, UnknownLanguage, highlight};
+pub use spell::{MAX_SPELL_DISTANCE, Misspelling, SpellOptions, WordList};
+pub use suggest::{Suggestion, Suggestions};
+pub use text::{
+    FoundWord, Language, MAX_SYNONYM_GROUPS, Marks, StopWords, Summary, Synonyms, UnknownLanguage, highlight, summarize,
+};

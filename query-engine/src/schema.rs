@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::text::{Language, StopWords};
+use crate::text::{Language, StopWords, Synonyms};
 
 /// The most TEXT fields of a schema, because a posting names its fields by the bits of a `u128`.
 pub const MAX_TEXT_FIELDS: usize = 128;
@@ -124,6 +124,8 @@ pub struct Schema {
     pub language: Language,
     /// What postings keep.
     pub keeps: Keeps,
+    /// Words that stand for each other, in queries and in documents that are put from now on.
+    pub synonyms: Synonyms,
 }
 
 impl Schema {

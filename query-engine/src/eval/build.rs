@@ -1,5 +1,7 @@
 //! A query's tree becomes iterators over an index.
 
+use std::cell::Cell;
+
 use super::matches::{All, Boxed, Collected, Empty, Intersection, Lacking, Near, Not, Optional, Union, Words};
 use super::patterns::{self, Pattern};
 use super::record::Word;
@@ -13,14 +15,18 @@ use crate::text::{lower, unescape};
 
 /// What the whole query says of its phrases, and how far patterns may reach.
 #[derive(Clone, Copy)]
-pub(super) struct Context<'i> {
+pub(super) struct Context<'i, 'o> {
     pub(super) index: &'i Index,
     pub(super) limits: Limits,
     pub(super) slop: Option<u32>,
     pub(super) in_order: bool,
+    /// Ends the query, also while patterns are looked up.
+    pub(super) is_over: Option<&'o dyn Fn() -> bool>,
+    /// Whether it has.
+    pub(super) was_over: &'o Cell<bool>,
 }
 
-impl<'i> Context<'i> {
+impl<'i> Context<'i, '_> {
     /// The iterator of a node. Trees are at most as deep as the parser's stack, so this may call itself.
     pub(super) fn build(&self, node: &Node) -> Boxed<'i> {
         let docs = self.index.docs();
@@ -132,9 +138,16 @@ impl<'i> Context<'i> {
         Words { cursor: Cursor::new(postings, keeps), count, fields, word, weight }
     }
 
+    /// Whether the query was ended. A pattern may read a whole dictionary, so it asks before each.
+    fn is_over(&self) -> bool {
+        let is_over = self.was_over.get() || self.is_over.is_some_and(|is_over| is_over());
+        self.was_over.set(is_over);
+        is_over
+    }
+
     /// The union of words that a pattern finds; one that is too short finds none.
     fn pattern(&self, node: &Node, pattern: &Pattern<'_>, length: usize) -> Boxed<'i> {
-        if length < self.limits.min_prefix {
+        if length < self.limits.min_prefix || self.is_over() {
             return Box::new(Empty);
         }
         let found = patterns::expand(self.index.words(), pattern, self.limits.max_expansions);
@@ -181,6 +194,9 @@ impl<'i> Context<'i> {
     }
 
     fn tag_pattern(&self, tags: &'i Dictionary, pattern: &Pattern<'_>, weight: f64) -> Boxed<'i> {
+        if self.is_over() {
+            return Box::new(Empty);
+        }
         let found = patterns::expand(tags, pattern, self.limits.max_expansions);
         let tags = found.into_iter().map(|(tag, postings)| self.postings(postings, tag, 1.0, NUMBERS_ALONE));
         self.union(tags.collect(), true, weight)

@@ -4,7 +4,7 @@
 //! the one before. A beginning whose row has no cell within the distance is left at once, with all words that have it.
 
 /// The rows of the table for one pattern.
-pub(super) struct Table {
+pub(crate) struct Table {
     pattern: Vec<char>,
     distance: usize,
     /// The characters of the word whose rows stand here.
@@ -14,14 +14,14 @@ pub(super) struct Table {
 }
 
 impl Table {
-    pub(super) fn new(pattern: &[u8], distance: u8) -> Self {
+    pub(crate) fn new(pattern: &[u8], distance: u8) -> Self {
         let pattern: Vec<char> = String::from_utf8_lossy(pattern).chars().collect();
         let first = (0..=pattern.len()).collect();
         Self { pattern, distance: usize::from(distance), word: Vec::new(), rows: vec![first] }
     }
 
     /// Whether a word is near enough. If not, the beginning that no word may have, if there is one.
-    pub(super) fn check(&mut self, word: &str) -> Result<bool, String> {
+    pub(crate) fn check(&mut self, word: &str) -> Result<bool, String> {
         let shared = self.word.iter().copied().zip(word.chars()).take_while(|(one, other)| one == other).count();
         self.word.truncate(shared);
         self.rows.truncate(shared + 1);
@@ -35,6 +35,11 @@ impl Table {
             }
         }
         Ok(self.rows.last().and_then(|row| row.last()).is_some_and(|cell| *cell <= self.distance))
+    }
+
+    /// The distance of the beginning of the last word, up to where it was hopeless, that is nearest to the pattern.
+    pub(crate) fn nearest_beginning(&self) -> usize {
+        self.rows.iter().filter_map(|row| row.last().copied()).min().unwrap_or(usize::MAX)
     }
 
     fn next_row(&self, letter: char) -> Vec<usize> {

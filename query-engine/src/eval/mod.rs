@@ -9,5 +9,7 @@ mod record;
 mod score;
 mod search;
 
+pub(crate) use levenshtein::Table;
+pub(crate) use patterns::{Pattern, expand};
 pub use score::{Explanation, Level, Scorer};
 pub use search::{Hit, Hits, Limits, Load, MAX_WINDOW, SearchError, SearchOptions, SortBy};

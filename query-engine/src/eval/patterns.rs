@@ -7,7 +7,7 @@ use crate::index::Dictionary;
 use crate::index::postings::Postings;
 
 /// What words are looked for.
-pub(super) enum Pattern<'p> {
+pub(crate) enum Pattern<'p> {
     Prefix(&'p [u8]),
     Suffix(&'p [u8]),
     Infix(&'p [u8]),
@@ -16,7 +16,7 @@ pub(super) enum Pattern<'p> {
 }
 
 /// The words of a dictionary that match, in byte order, at most `most`.
-pub(super) fn expand<'i>(
+pub(crate) fn expand<'i>(
     dictionary: &'i Dictionary,
     pattern: &Pattern<'_>,
     most: usize,

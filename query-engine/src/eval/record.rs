@@ -1,6 +1,7 @@
 //! What scores and phrases need to know of one match.
 
 use crate::index::postings::Positions;
+use crate::text::FoundWord;
 
 /// A word of the query, as scorers see it.
 #[derive(Clone, Debug, PartialEq)]
@@ -43,18 +44,20 @@ impl<'r> Record<'r> {
         Self { weight, frequency: sum(&children), data: Data::Union(children) }
     }
 
-    /// The words that it was found by, each once.
-    pub(crate) fn words(&self) -> Vec<Box<[u8]>> {
-        let (mut words, mut open) = (Vec::new(), vec![self]);
+    /// The words that it was found by, each once, in the query's order.
+    pub(crate) fn words(&self) -> Vec<FoundWord> {
+        let (mut words, mut open) = (Vec::<FoundWord>::new(), vec![self]);
         while let Some(record) = open.pop() {
             match &record.data {
-                Data::Word { word, .. } => words.push(word.text.as_slice().into()),
-                Data::Intersection(children) | Data::Union(children) => open.extend(children),
+                Data::Word { word, .. } => {
+                    if words.iter().all(|known| *known.text != *word.text) {
+                        words.push(FoundWord { text: word.text.as_slice().into(), rarity: word.idf });
+                    }
+                }
+                Data::Intersection(children) | Data::Union(children) => open.extend(children.iter().rev()),
                 Data::Number | Data::Virtual => {}
             }
         }
-        words.sort_unstable();
-        words.dedup();
         words
     }
 

@@ -1,5 +1,6 @@
 //! FT.SEARCH: the best documents of a query, or the first by a field.
 
+use std::cell::Cell;
 use std::cmp::Ordering;
 use std::fmt;
 use std::sync::Arc;
@@ -12,6 +13,7 @@ use crate::index::docs::{Doc, SortKey};
 use crate::index::postings::DocNumber;
 use crate::query::Query;
 use crate::schema::FieldId;
+use crate::text::FoundWord;
 
 /// How far a query may reach.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,7 +63,8 @@ pub struct SearchOptions<'o> {
     pub sort_by: Option<SortBy<'o>>,
     /// Score although the order is a field's.
     pub with_scores: bool,
-    /// Name the words that each document was found by, for [`crate::highlight`].
+    /// Name the words that each document was found by, for [`crate::highlight`] and
+    /// [`crate::summarize`].
     pub with_words: bool,
     /// The most words between those of an intersection (SLOP).
     pub slop: Option<u32>,
@@ -69,7 +72,7 @@ pub struct SearchOptions<'o> {
     pub in_order: bool,
     /// How far patterns reach.
     pub limits: Limits,
-    /// Ends the query when it returns `true`; asked once per hundred documents. The clock is the caller's.
+    /// Ends the query when it returns `true`; asked once per hundred documents and per pattern. The clock is the caller's.
     pub is_over: Option<&'o dyn Fn() -> bool>,
 }
 
@@ -104,8 +107,8 @@ pub struct Hit {
     pub sort_key: Option<SortKey>,
     /// How the score came about, if asked.
     pub explanation: Option<Explanation>,
-    /// The words and tags that it was found by, if asked; stems begin with `+`.
-    pub words: Vec<Box<[u8]>>,
+    /// The words and tags that it was found by, if asked.
+    pub words: Vec<FoundWord>,
 }
 
 /// An answer.
@@ -146,7 +149,7 @@ struct Candidate {
     score: f64,
     sort_key: Option<SortKey>,
     explanation: Option<Explanation>,
-    words: Vec<Box<[u8]>>,
+    words: Vec<FoundWord>,
 }
 
 impl Index {
@@ -198,7 +201,8 @@ impl Index {
         each: &mut dyn FnMut(&Boxed<'i>, DocNumber, &'i Doc, &Scoring<'_>),
     ) -> (u64, bool) {
         let SearchOptions { limits, slop, in_order, .. } = *options;
-        let context = Context { index: self, limits, slop, in_order };
+        let was_over = Cell::new(false);
+        let context = Context { index: self, limits, slop, in_order, is_over: options.is_over, was_over: &was_over };
         let scoring = Scoring {
             scorer: options.scorer,
             level: options.level,
@@ -207,6 +211,9 @@ impl Index {
             explain: options.explain,
         };
         let mut matches = context.build(query.root());
+        if was_over.get() {
+            return (0, true);
+        }
         let (mut total, mut seen, mut target) = (0, 0, 1);
         while let Some(number) = matches.seek(target) {
             target = number + 1;

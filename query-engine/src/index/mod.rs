@@ -127,6 +127,11 @@ impl Index {
         Ok(id)
     }
 
+    /// Adds words to a group of synonyms. Documents that are there do not have it until they are put again.
+    pub fn add_synonyms<W: AsRef<[u8]>>(&mut self, group: &[u8], words: impl IntoIterator<Item = W>) {
+        self.schema.synonyms.add(group, words);
+    }
+
     /// Adds a document, or replaces the one of the same id.
     ///
     /// # Errors

@@ -41,6 +41,9 @@ impl Words {
             self.position += 1;
             let frequency = self.count(&token.word, weight, mask);
             self.length = self.length.saturating_add(frequency);
+            for group in schema.synonyms.of(&token.word) {
+                self.count(group, weight, mask);
+            }
             if !stem || token.word.len() < MIN_STEM_LENGTH {
                 continue;
             }

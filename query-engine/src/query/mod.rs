@@ -71,7 +71,7 @@ impl Query {
     pub fn parse(text: &[u8], schema: &Schema, options: &ParseOptions<'_>) -> Result<Self, QueryError> {
         let mut root = parser::parse(text, schema, options)?;
         if !options.verbatim {
-            expand::expand(&mut root, options.language.unwrap_or(schema.language));
+            expand::expand(&mut root, &schema.synonyms, options.language.unwrap_or(schema.language));
         }
         Ok(Self { root })
     }

@@ -3,13 +3,15 @@
 mod highlight;
 mod language;
 mod stop_words;
+mod synonyms;
 mod tokens;
 
-pub use highlight::highlight;
+pub use highlight::{FoundWord, Marks, Summary, highlight, summarize};
 pub(crate) use language::StemBuffer;
 pub use language::{Language, UnknownLanguage};
 pub use stop_words::StopWords;
-pub(crate) use tokens::{lower, phrase_tokens, tokens, unescape};
+pub use synonyms::{MAX_SYNONYM_GROUPS, Synonyms};
+pub(crate) use tokens::{is_separator, lower, phrase_tokens, tokens, unescape};
 
 /// Words shorter than this have no stem in the index (bytes), RediSearch's MINSTEMLEN.
 pub(crate) const MIN_STEM_LENGTH: usize = 4;

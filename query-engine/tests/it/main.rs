@@ -7,3 +7,4 @@ mod oracle;
 mod random;
 mod resp;
 mod search;
+mod synonyms;

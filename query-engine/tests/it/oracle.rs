@@ -5,11 +5,17 @@
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
 
-use query_engine::{Dialect, Index, ParseOptions, Query as Parsed, Scorer, SearchOptions};
+use query_engine::{
+    Dialect, Document, Field, FieldKind, Index, Language, Marks, ParseOptions, Query as Parsed, Schema, Scorer,
+    SearchOptions, Summary, Value, summarize,
+};
 
 use crate::model::{Doc, Query};
-use crate::random::{doc, put, query, schema};
+use crate::random::{doc, put, query, schema, word};
 use crate::resp::{Client, Reply};
+
+/// The tests empty the server.
+static ALONE: std::sync::Mutex<()> = std::sync::Mutex::new(());
 
 const SCORERS: &[(Scorer, &str)] = &[
     (Scorer::Tfidf, "TFIDF"),
@@ -128,6 +134,7 @@ fn answers_are_those_of_redisearch() {
     let queries: u32 = std::env::var("QUERY_ORACLE").ok().and_then(|count| count.parse().ok()).unwrap_or(2000);
     let mut random =
         SmallRng::seed_from_u64(std::env::var("QUERY_SEED").ok().and_then(|seed| seed.parse().ok()).unwrap_or(7));
+    let _alone = ALONE.lock().expect("the other test has not failed");
     let (mut wrong, mut asked, mut scored, mut refused) = (Vec::new(), 0, 0, 0);
     for _ in 0..queries.div_ceil(200) {
         client.call(&["FLUSHALL"]);
@@ -170,5 +177,77 @@ fn answers_are_those_of_redisearch() {
     assert!(refused * 4 < asked, "{refused} of {asked} queries compare nothing");
     wrong.sort_by_key(String::len);
     wrong.truncate(20);
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// Texts of many words, cut and marked by both.
+#[test]
+fn summaries_are_those_of_redisearch() {
+    let Ok(path) = std::env::var("REDISEARCH_SOCKET") else {
+        println!("skipped: REDISEARCH_SOCKET names no server with RediSearch");
+        return;
+    };
+    let mut client = Client::connect(&path).expect("REDISEARCH_SOCKET is a server's socket");
+    let mut random = SmallRng::seed_from_u64(11);
+    let _alone = ALONE.lock().expect("the other test has not failed");
+    client.call(&["FLUSHALL"]);
+    client.call(&["FT.CREATE", "summaries", "PREFIX", "1", "s:", "SCHEMA", "t", "TEXT"]);
+    let mut index = Index::new(Schema::new([Field::new("t", FieldKind::TEXT)]).expect("one field"));
+    let mut texts = std::collections::HashMap::new();
+    for number in 0..60 {
+        let id = format!("s:{number}");
+        let filler = |random: &mut SmallRng| if random.random_ratio(1, 4) { word(random) } else { "filler" };
+        let words: Vec<&str> = (0..random.random_range(1..80)).map(|_| filler(&mut random)).collect();
+        let text = words.join(if random.random() { " " } else { ",  " });
+        client.call(&["HSET", &id, "t", &text]);
+        index.put(&Document::new(id.as_bytes(), vec![(0, Value::Text(text.as_bytes()))])).expect("text");
+        texts.insert(id, text);
+    }
+    let (mut wrong, mut compared) = (Vec::new(), 0);
+    for _ in 0..100 {
+        let query = format!("{} | {}", word(&mut random), word(&mut random));
+        let (fragments, length) = (random.random_range(1..5), random.random_range(1..30));
+        let (count, words) = (fragments.to_string(), length.to_string());
+        let asked = [
+            "FT.SEARCH",
+            "summaries",
+            &query,
+            "VERBATIM",
+            "LIMIT",
+            "0",
+            "100",
+            "SUMMARIZE",
+            "FRAGS",
+            &count,
+            "LEN",
+            &words,
+            "HIGHLIGHT",
+        ];
+        let Reply::List(reply) = client.call(&asked) else { panic!("{query}") };
+        let parse = ParseOptions { verbatim: true, ..ParseOptions::default() };
+        let parsed = Parsed::parse(query.as_bytes(), index.schema(), &parse).expect("two words");
+        let options = SearchOptions { limit: 100, with_words: true, ..SearchOptions::default() };
+        let answer = index.search(&parsed, &options).expect("a small window");
+        let summary = Summary { fragments, words: length, separator: b"... ", stop_words: &index.schema().stop_words };
+        for pair in reply[1..].chunks(2) {
+            let (Reply::Text(id), Reply::List(fields)) = (&pair[0], &pair[1]) else { panic!("{pair:?}") };
+            let hit = answer.hits.iter().find(|hit| *hit.id == *id.as_bytes()).expect("both find it");
+            let marks = Marks { words: &hit.words, language: Language::English, open: b"<b>", close: b"</b>" };
+            let cut = summarize(texts[id].as_bytes(), &marks, &summary);
+            compared += 1;
+            if fields[1] != Reply::Text(String::from_utf8_lossy(&cut).into_owned()) {
+                wrong.push(format!(
+                    "{query} {count} {words} {}\n genuine {:?}\n ours    {}",
+                    texts[id],
+                    fields[1],
+                    String::from_utf8_lossy(&cut)
+                ));
+            }
+        }
+    }
+    println!("{compared} summaries, {} differences", wrong.len());
+    assert!(compared > 500);
+    wrong.sort_by_key(String::len);
+    wrong.truncate(10);
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }

@@ -1,8 +1,8 @@
 //! Sorting, windows, replacement, memory, explanations.
 
 use query_engine::{
-    Document, DocumentError, Expected, Explanation, Field, FieldKind, Index, Language, ParseOptions, Query, Schema,
-    Scorer, SearchError, SearchOptions, SortBy, SortKey, Value,
+    Document, DocumentError, Expected, Explanation, Field, FieldKind, Index, Language, Marks, ParseOptions, Query,
+    Schema, Scorer, SearchError, SearchOptions, SortBy, SortKey, Value,
 };
 
 fn library() -> Index {
@@ -160,10 +160,10 @@ fn found_words_are_named_and_marked() {
     let query = Query::parse(b"run world -apple", index.schema(), &ParseOptions::default()).expect("valid");
     let answer =
         index.search(&query, &SearchOptions { with_words: true, ..SearchOptions::default() }).expect("a small window");
-    let words: Vec<_> = answer.hits[0].words.iter().map(|word| String::from_utf8_lossy(word)).collect();
-    assert_eq!(words, ["+run", "world"]);
-    let marked =
-        query_engine::highlight(b"Running the world", &answer.hits[0].words, Language::English, b"<b>", b"</b>");
+    let words = &answer.hits[0].words;
+    assert_eq!(words.iter().map(|word| String::from_utf8_lossy(&word.text)).collect::<Vec<_>>(), ["+run", "world"]);
+    let marks = Marks { words, language: Language::English, open: b"<b>", close: b"</b>" };
+    let marked = query_engine::highlight(b"Running the world", &marks);
     assert_eq!(String::from_utf8_lossy(&marked), "<b>Running</b> the <b>world</b>");
 }
 
@@ -183,6 +183,13 @@ fn a_query_ends_when_the_caller_says_so() {
         .search(&query, &SearchOptions { is_over: Some(&is_over), ..SearchOptions::default() })
         .expect("a small window");
     assert_eq!((answer.is_partial, answer.total, asked.get()), (true, 299, 3));
+    // Looking up words ends, too.
+    asked.set(0);
+    let patterns = vec!["%hello%"; 1000].join("|");
+    let query = Query::parse(patterns.as_bytes(), index.schema(), &ParseOptions::default()).expect("valid");
+    let options = SearchOptions { is_over: Some(&is_over), ..SearchOptions::default() };
+    let answer = index.search(&query, &options).expect("a small window");
+    assert_eq!((answer.is_partial, answer.total, asked.get()), (true, 0, 3));
 }
 
 #[test]
