@@ -3,7 +3,8 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use query_engine::{Datum, Expression, Row};
+use query_engine::Expression;
+use query_engine::{Datum, Row};
 
 struct Fields;
 

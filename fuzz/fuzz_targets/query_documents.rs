@@ -3,7 +3,8 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use query_engine::{Document, Field, FieldKind, Index, ParseOptions, Query, Schema, SearchOptions, Value};
+use query_engine::Document;
+use query_engine::{Field, FieldKind, Index, ParseOptions, Query, Schema, SearchOptions, Value};
 
 fuzz_target!(|documents: Vec<(u8, u8, Vec<u8>)>| {
     let tag = FieldKind::Tag { separator: None, case_sensitive: true };
@@ -19,7 +20,8 @@ fuzz_target!(|documents: Vec<(u8, u8, Vec<u8>)>| {
         let document = Document::new(std::slice::from_ref(id), vec![(usize::from(*field % 5), Value::Text(value))]);
         let is_there = index.put(&document).is_ok();
         assert_eq!(index.contains(&[*id]), is_there);
-        let found = index.search(&all, &SearchOptions { limit: 1000, ..SearchOptions::default() }).expect("a small window");
+        let found =
+            index.search(&all, &SearchOptions { limit: 1000, ..SearchOptions::default() }).expect("a small window");
         assert_eq!(found.total as usize, index.len());
         index.compact(2);
     }

@@ -5,7 +5,8 @@
 use std::sync::LazyLock;
 
 use libfuzzer_sys::fuzz_target;
-use query_engine::{Dialect, Document, Field, FieldKind, Index, ParseOptions, Query, Schema, SearchOptions, Value};
+use query_engine::Query;
+use query_engine::{Dialect, Document, Field, FieldKind, Index, ParseOptions, Schema, SearchOptions, Value};
 
 static INDEX: LazyLock<Index> = LazyLock::new(|| {
     let missing = Field { index_missing: true, ..Field::new("u", FieldKind::TEXT) };
