@@ -8,7 +8,7 @@ type Files = BTreeMap<String, String>;
 
 /// The crates whose sources are cores, but for [`MAY_FETCH`]: they take bytes and the time, and fetch neither.
 const CRATES: &[&str] =
-    &["echonet-lite", "grpc-server", "http-server", "http2", "loadgen", "redis-server", "server-runtime"];
+    &["echonet-lite", "grpc-server", "http-server", "http2", "loadgen", "query-engine", "redis-server", "server-runtime"];
 
 /// Where cores meet the world: the only files and folders that name what [`EDGES`] has.
 const MAY_FETCH: &[&str] = &[
@@ -118,6 +118,9 @@ const PARSERS: &[(&str, &str)] = &[
     ("http2/src/frame.rs", "http2::frame::"),
     ("http2/src/hpack/", "http2::hpack::"),
     ("loadgen/src/codec/", "loadgen::codec::"),
+    ("query-engine/src/expr/", "query_engine::Expression"),
+    ("query-engine/src/index/", "query_engine::Document"),
+    ("query-engine/src/query/", "query_engine::Query"),
     ("redis-server/src/clients/acl/", "redis_server::clients::acl::"),
     ("redis-server/src/cluster/packet/", "redis_server::cluster::packet::"),
     ("redis-server/src/config/", "redis_server::config::"),

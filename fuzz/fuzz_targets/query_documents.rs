@@ -1,0 +1,35 @@
+//! Documents of any bytes go into fields of every kind, are found or refused, and leave nothing.
+
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use query_engine::Document;
+use query_engine::{Field, FieldKind, Index, ParseOptions, Query, Schema, SearchOptions, Value};
+
+fuzz_target!(|documents: Vec<(u8, u8, Vec<u8>)>| {
+    let tag = FieldKind::Tag { separator: None, case_sensitive: true };
+    let kinds = [FieldKind::TEXT, FieldKind::TAG, tag, FieldKind::Numeric, FieldKind::Geo];
+    let fields = kinds.into_iter().enumerate().map(|(at, kind)| Field {
+        index_missing: true,
+        index_empty: true,
+        ..Field::new(format!("f{at}"), kind).sortable()
+    });
+    let mut index = Index::new(Schema::new(fields).expect("the names differ"));
+    let all = Query::parse(b"*", index.schema(), &ParseOptions::default()).expect("valid");
+    for (id, field, value) in &documents {
+        let document = Document::new(std::slice::from_ref(id), vec![(usize::from(*field % 5), Value::Text(value))]);
+        let is_there = index.put(&document).is_ok();
+        assert_eq!(index.contains(&[*id]), is_there);
+        let found =
+            index.search(&all, &SearchOptions { limit: 1000, ..SearchOptions::default() }).expect("a small window");
+        assert_eq!(found.total as usize, index.len());
+        index.compact(2);
+    }
+    for (id, _, _) in &documents {
+        index.remove(&[*id]);
+    }
+    while index.compact(100) {}
+    index.compact(100);
+    while index.compact(100) {}
+    assert_eq!((index.len(), index.word_count()), (0, 0));
+});

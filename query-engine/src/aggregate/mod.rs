@@ -1,0 +1,187 @@
+//! FT.AGGREGATE: matches become rows, which go through steps one after the other.
+
+mod reducers;
+mod rows;
+mod steps;
+
+use std::fmt;
+
+pub use reducers::{Reducer, ReducerKind};
+pub use rows::Rows;
+use rows::Table;
+
+use crate::eval::SearchOptions;
+use crate::expr::{Datum, Expression, ExpressionError};
+use crate::index::{Index, SortKey};
+use crate::query::Query;
+
+/// The property with a document's id.
+pub const KEY: &str = "__key";
+
+/// The property with a document's score (ADDSCORES).
+pub const SCORE: &str = "__score";
+
+/// One step of a pipeline.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Step {
+    /// Adds a property, or replaces it.
+    Apply {
+        /// Gives its value.
+        expression: Expression,
+        /// Its name.
+        name: String,
+    },
+    /// Leaves rows for which the expression is true.
+    Filter(Expression),
+    /// Leaves one row per distinct values of some properties, with the results of reducers.
+    Group {
+        /// Names of properties; none makes one group of all rows.
+        by: Vec<String>,
+        /// What is made of each group.
+        reducers: Vec<Reducer>,
+    },
+    /// Sorts rows.
+    Sort {
+        /// Names of properties, the first decides first; `true` is rising.
+        by: Vec<(String, bool)>,
+        /// Leaves so many rows (MAX). RediSearch leaves ten if there is neither MAX nor LIMIT.
+        max: Option<usize>,
+    },
+    /// Leaves a window.
+    Limit {
+        /// Rows before it.
+        offset: usize,
+        /// Rows in it.
+        count: usize,
+    },
+}
+
+/// What rows are made of and what becomes of them.
+#[derive(Clone, Copy, Default)]
+pub struct Aggregation<'a> {
+    /// The steps in their order.
+    pub steps: &'a [Step],
+    /// Further properties of answers (LOAD). Those that steps name need not be among them.
+    pub load: &'a [String],
+    /// Adds [`SCORE`].
+    pub with_scores: bool,
+    /// Gives a document's property that the index does not keep, by the document's id and the property's name.
+    pub fetch: Option<&'a Fetch<'a>>,
+}
+
+/// Gives a property by a document's id and the property's name.
+pub type Fetch<'a> = dyn Fn(&[u8], &str) -> Option<Datum> + 'a;
+
+/// Why an aggregation fails.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum AggregateError {
+    /// An expression has no value for a row.
+    Expression(ExpressionError),
+}
+
+impl fmt::Display for AggregateError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Expression(error) => error.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for AggregateError {}
+
+impl From<ExpressionError> for AggregateError {
+    fn from(error: ExpressionError) -> Self {
+        Self::Expression(error)
+    }
+}
+
+impl Index {
+    /// Runs a query's matches through a pipeline. The rows own what they hold: a cursor keeps them and reads on later,
+    /// whatever becomes of the index.
+    ///
+    /// # Errors
+    /// When an expression has no value for a row.
+    pub fn aggregate(
+        &self,
+        query: &Query,
+        options: &SearchOptions<'_>,
+        aggregation: &Aggregation<'_>,
+    ) -> Result<Rows, AggregateError> {
+        let (mut table, is_partial) = self.table(query, options, aggregation);
+        let total = table.rows.len() as u64;
+        for step in aggregation.steps {
+            table = steps::run(step, table)?;
+        }
+        Ok(Rows::new(table, total, is_partial))
+    }
+
+    /// A row per match, with the properties that steps name.
+    fn table(&self, query: &Query, options: &SearchOptions<'_>, aggregation: &Aggregation<'_>) -> (Table, bool) {
+        let columns = source_columns(aggregation);
+        let fields: Vec<Option<usize>> = columns.iter().map(|name| self.schema().find(name.as_bytes())).collect();
+        let mut table = Table { columns, rows: Vec::new() };
+        let is_partial = self.each_scored(query, options, aggregation.with_scores, &mut |doc, score| {
+            let value = |(name, field): (&String, &Option<usize>)| match name.as_str() {
+                KEY => Some(Datum::Text(doc.id.clone())),
+                SCORE if aggregation.with_scores => Some(Datum::Number(score)),
+                _ => kept(field.and_then(|field| doc.sort_keys.get(field)))
+                    .or_else(|| aggregation.fetch.and_then(|fetch| fetch(&doc.id, name))),
+            };
+            table.rows.push(table.columns.iter().zip(&fields).map(value).collect());
+        });
+        (table, is_partial)
+    }
+}
+
+/// The value of a sortable field.
+fn kept(key: Option<&SortKey>) -> Option<Datum> {
+    match key? {
+        SortKey::Missing => None,
+        SortKey::Number(number) => Some(Datum::Number(*number)),
+        SortKey::Text(text) => Some(Datum::text(text)),
+    }
+}
+
+/// The properties that steps read before a step makes them, and those that are loaded.
+fn source_columns(aggregation: &Aggregation<'_>) -> Vec<String> {
+    let mut columns: Vec<String> = Vec::new();
+    let mut made: Vec<&str> = Vec::new();
+    let add = |name: &str, columns: &mut Vec<String>, made: &[&str]| {
+        if !made.contains(&name) && !columns.iter().any(|known| known == name) {
+            columns.push(name.to_owned());
+        }
+    };
+    aggregation.load.iter().for_each(|name| add(name, &mut columns, &made));
+    if aggregation.with_scores {
+        add(SCORE, &mut columns, &made);
+    }
+    for step in aggregation.steps {
+        for name in step.reads() {
+            add(name, &mut columns, &made);
+        }
+        match step {
+            Step::Apply { name, .. } => made.push(name),
+            // Behind a group there are its properties alone.
+            Step::Group { .. } => break,
+            Step::Filter(_) | Step::Sort { .. } | Step::Limit { .. } => {}
+        }
+    }
+    columns
+}
+
+impl Step {
+    /// The names of properties that it reads.
+    fn reads(&self) -> Vec<&str> {
+        match self {
+            Self::Apply { expression, .. } | Self::Filter(expression) => expression.properties(),
+            Self::Group { by, reducers } => {
+                by.iter().map(String::as_str).chain(reducers.iter().flat_map(Reducer::reads)).collect()
+            }
+            Self::Sort { by, .. } => by.iter().map(|(name, _)| name.as_str()).collect(),
+            Self::Limit { .. } => Vec::new(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,118 @@
+//! What each step makes of a table.
+
+use std::cmp::Ordering;
+use std::collections::HashMap;
+
+use super::reducers::{Reducer, State};
+use super::rows::{Named, Table};
+use super::{AggregateError, Step};
+use crate::expr::{Datum, Expression};
+
+pub(super) fn run(step: &Step, table: Table) -> Result<Table, AggregateError> {
+    match step {
+        Step::Apply { expression, name } => apply(expression, name, table),
+        Step::Filter(expression) => filter(expression, table),
+        Step::Group { by, reducers } => Ok(group(by, reducers, &table)),
+        Step::Sort { by, max } => Ok(sort(by, *max, table)),
+        Step::Limit { offset, count } => {
+            let mut table = table;
+            table.rows.drain(..(*offset).min(table.rows.len()));
+            table.rows.truncate(*count);
+            Ok(table)
+        }
+    }
+}
+
+fn apply(expression: &Expression, name: &str, mut table: Table) -> Result<Table, AggregateError> {
+    let known = table.column(name);
+    let Table { columns, rows } = &mut table;
+    for values in rows {
+        let value = Some(expression.value(&Named { columns, values })?);
+        match known {
+            Some(column) => values[column] = value,
+            None => values.push(value),
+        }
+    }
+    if known.is_none() {
+        columns.push(name.to_owned());
+    }
+    Ok(table)
+}
+
+fn filter(expression: &Expression, mut table: Table) -> Result<Table, AggregateError> {
+    let mut kept = Vec::new();
+    for values in table.rows {
+        if expression.value(&Named { columns: &table.columns, values: &values })?.is_true() {
+            kept.push(values);
+        }
+    }
+    table.rows = kept;
+    Ok(table)
+}
+
+/// Sorts by properties; rows that are equal stay as they stood, rows without a value come last.
+fn sort(by: &[(String, bool)], max: Option<usize>, mut table: Table) -> Table {
+    let keys: Vec<(Option<usize>, bool)> = by.iter().map(|(name, rises)| (table.column(name), *rises)).collect();
+    table.rows.sort_by(|one, other| {
+        let orders =
+            keys.iter().filter_map(|(column, rises)| Some(order(&one[(*column)?], &other[(*column)?], *rises)));
+        orders.fold(Ordering::Equal, Ordering::then)
+    });
+    table.rows.truncate(max.unwrap_or(usize::MAX));
+    table
+}
+
+fn order(one: &Option<Datum>, other: &Option<Datum>, rises: bool) -> Ordering {
+    match (one, other) {
+        (Some(one), Some(other)) if rises => one.order(other),
+        (Some(one), Some(other)) => other.order(one),
+        (one, other) => one.is_none().cmp(&other.is_none()),
+    }
+}
+
+/// Groups stand in the order in which their first rows came.
+fn group(by: &[String], reducers: &[Reducer], table: &Table) -> Table {
+    let columns: Vec<Option<usize>> = by.iter().map(|name| table.column(name)).collect();
+    let mut places: HashMap<Vec<u8>, usize> = HashMap::new();
+    let mut groups: Vec<(Vec<Option<Datum>>, Vec<State>)> = Vec::new();
+    for row in &table.rows {
+        let given = columns.iter().map(|column| column.and_then(|column| row[column].clone()).unwrap_or(Datum::Null));
+        for values in combinations(&given.collect::<Vec<_>>()) {
+            let mut key = Vec::new();
+            values.iter().for_each(|value| value.key(&mut key));
+            let at = *places.entry(key).or_insert_with(|| {
+                groups.push((values.into_iter().map(Some).collect(), reducers.iter().map(State::new).collect()));
+                groups.len() - 1
+            });
+            for (reducer, state) in reducers.iter().zip(&mut groups[at].1) {
+                state.add(reducer, &Named { columns: &table.columns, values: row });
+            }
+        }
+    }
+    let names = by.iter().cloned().chain(reducers.iter().map(|reducer| reducer.name.clone()));
+    let finished = groups.into_iter().map(|(mut values, states)| {
+        values.extend(states.into_iter().zip(reducers).map(|(state, reducer)| Some(state.finish(reducer))));
+        values
+    });
+    Table { columns: names.collect(), rows: finished.collect() }
+}
+
+/// The most groups that one row may belong to.
+const MAX_COMBINATIONS: usize = 65_536;
+
+/// A list among the values puts the row into a group per item; an empty one counts as no value.
+fn combinations(values: &[Datum]) -> Vec<Vec<Datum>> {
+    let mut all = vec![Vec::new()];
+    for value in values {
+        let items: &[Datum] = match value {
+            Datum::List(list) if list.is_empty() => &[Datum::Null],
+            Datum::List(list) => list,
+            other => std::slice::from_ref(other),
+        };
+        let longer = all.iter().flat_map(|begun: &Vec<Datum>| {
+            items.iter().map(move |item| [begun.as_slice(), std::slice::from_ref(item)].concat())
+        });
+        all = longer.take(MAX_COMBINATIONS).collect();
+    }
+    all
+}

@@ -1,0 +1,139 @@
+use super::*;
+use crate::{Document, Field, FieldKind, ParseOptions, Schema, Value};
+
+/// Sales: city, amount, tags; `note` is not in the index.
+fn index() -> Index {
+    let fields = [Field::new("city", FieldKind::TAG).sortable(), Field::new("amount", FieldKind::Numeric).sortable()];
+    let mut index = Index::new(Schema::new(fields).expect("the names differ"));
+    let sales = [
+        ("s1", "Kyoto", Some(10.0)),
+        ("s2", "Oslo", Some(4.0)),
+        ("s3", "Kyoto", Some(20.0)),
+        ("s4", "Oslo", None),
+        ("s5", "Rome", Some(7.0)),
+    ];
+    for (id, city, amount) in sales {
+        let mut values = vec![(0, Value::Text(city.as_bytes()))];
+        values.extend(amount.map(|amount| (1, Value::Number(amount))));
+        index.put(&Document::new(id.as_bytes(), values)).expect("valid");
+    }
+    index
+}
+
+fn expression(text: &str) -> Expression {
+    Expression::parse(text.as_bytes()).expect("valid")
+}
+
+fn reduce(kind: ReducerKind, name: &str) -> Reducer {
+    Reducer { kind, name: name.to_owned() }
+}
+
+fn shown(datum: &Option<Datum>) -> String {
+    match datum {
+        None => "-".to_owned(),
+        Some(Datum::Null) => "null".to_owned(),
+        Some(Datum::List(list)) => {
+            format!("[{}]", list.iter().map(|item| shown(&Some(item.clone()))).collect::<Vec<_>>().join(" "))
+        }
+        Some(datum) => String::from_utf8_lossy(&datum.bytes()).into_owned(),
+    }
+}
+
+fn check(steps: &[Step], load: &[&str], columns: &str, expected: &[&str]) {
+    let fetch = |id: &[u8], name: &str| match name {
+        "note" => Some(Datum::text([b"note of ", id].concat())),
+        "list" => Some(Datum::List([Datum::text("a"), Datum::Number(f64::from(id[1]) % 2.0)].into())),
+        _ => None,
+    };
+    let load: Vec<String> = load.iter().map(|name| (*name).to_owned()).collect();
+    let aggregation = Aggregation { steps, load: &load, with_scores: false, fetch: Some(&fetch) };
+    let index = index();
+    let query = Query::parse(b"*", index.schema(), &ParseOptions::default()).expect("valid");
+    let mut rows = index.aggregate(&query, &SearchOptions::default(), &aggregation).expect("every row has a value");
+    assert_eq!((rows.columns().join(" "), rows.total()), (columns.to_owned(), 5));
+    let (first, rest) = (rows.read(1), rows.read(usize::MAX));
+    let all: Vec<String> =
+        first.iter().chain(&rest).map(|row| row.iter().map(shown).collect::<Vec<_>>().join(" ")).collect();
+    assert_eq!(all, expected);
+    assert_eq!(rows.left(), 0);
+}
+
+#[test]
+fn rows_are_loaded_changed_and_filtered() {
+    let steps = [
+        Step::Apply { expression: expression("upper(@city)"), name: "shout".to_owned() },
+        Step::Filter(expression("exists(@amount) && @amount > 5")),
+        Step::Apply { expression: expression("@amount * 2"), name: "amount".to_owned() },
+    ];
+    check(
+        &steps,
+        &[KEY, "note"],
+        "__key note city amount shout",
+        &["s1 note of s1 kyoto 20 KYOTO", "s3 note of s3 kyoto 40 KYOTO", "s5 note of s5 rome 14 ROME"],
+    );
+}
+
+#[test]
+fn groups_are_reduced() {
+    let amount = || "amount".to_owned();
+    let reducers = vec![
+        reduce(ReducerKind::Count, "count"),
+        reduce(ReducerKind::CountDistinct(amount()), "distinct"),
+        reduce(ReducerKind::Sum(amount()), "sum"),
+        reduce(ReducerKind::Min(amount()), "min"),
+        reduce(ReducerKind::Max(amount()), "max"),
+        reduce(ReducerKind::Average(amount()), "mean"),
+        reduce(ReducerKind::Deviation(amount()), "deviation"),
+        reduce(ReducerKind::Quantile(amount(), 0.5), "median"),
+        reduce(ReducerKind::ToList(amount()), "list"),
+        reduce(ReducerKind::FirstValue { name: KEY.to_owned(), by: Some((amount(), false)) }, "best"),
+        reduce(ReducerKind::FirstValue { name: KEY.to_owned(), by: None }, "first"),
+        reduce(ReducerKind::RandomSample(amount(), 5), "sample"),
+    ];
+    let steps = [Step::Group { by: vec!["city".to_owned()], reducers }];
+    let columns = "city count distinct sum min max mean deviation median list best first sample";
+    check(
+        &steps,
+        &[],
+        columns,
+        &[
+            "kyoto 2 2 30 10 20 15 7.07106781187 10 [10 20] s3 s1 [10 20]",
+            "oslo 2 1 4 4 4 4 0 4 [4] s2 s2 [4 null]",
+            "rome 1 1 7 7 7 7 0 7 [7] s5 s5 [7]",
+        ],
+    );
+    let steps = [Step::Group { by: vec![], reducers: vec![reduce(ReducerKind::Sum("gone".to_owned()), "sum")] }];
+    check(&steps, &[], "sum", &["nan"]);
+}
+
+#[test]
+fn lists_make_a_group_per_item() {
+    let steps = [Step::Group { by: vec!["list".to_owned()], reducers: vec![reduce(ReducerKind::Count, "count")] }];
+    check(&steps, &[], "list count", &["a 5", "1 3", "0 2"]);
+}
+
+#[test]
+fn rows_are_sorted_and_cut() {
+    let by = vec![("city".to_owned(), false), ("amount".to_owned(), true)];
+    let sort = Step::Sort { by, max: None };
+    check(
+        std::slice::from_ref(&sort),
+        &[KEY],
+        "__key city amount",
+        &["s5 rome 7", "s2 oslo 4", "s4 oslo -", "s1 kyoto 10", "s3 kyoto 20"],
+    );
+    let steps = [sort, Step::Limit { offset: 1, count: 2 }];
+    check(&steps, &[KEY], "__key city amount", &["s2 oslo 4", "s4 oslo -"]);
+    let steps = [Step::Sort { by: vec![("amount".to_owned(), false)], max: Some(1) }];
+    check(&steps, &[KEY], "__key amount", &["s3 20"]);
+}
+
+#[test]
+fn a_row_without_a_value_is_an_error() {
+    let index = index();
+    let query = Query::parse(b"*", index.schema(), &ParseOptions::default()).expect("valid");
+    let steps = [Step::Filter(expression("@amount > 5"))];
+    let aggregation = Aggregation { steps: &steps, ..Aggregation::default() };
+    let outcome = index.aggregate(&query, &SearchOptions::default(), &aggregation).map(|_| ());
+    assert_eq!(outcome, Err(AggregateError::Expression(ExpressionError::Missing("amount".to_owned()))));
+}

@@ -1,0 +1,125 @@
+//! Documents as the caller gives them, and why one is refused.
+
+use std::fmt;
+
+use crate::index::geo::Place;
+use crate::schema::FieldId;
+use crate::text::Language;
+
+/// One field's value. A string is read as the field's kind demands.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Value<'d> {
+    /// A hash's value, or a string of JSON.
+    Text(&'d [u8]),
+    /// Several strings, of an array in JSON. Each is a tag of its own, or text of its own.
+    Texts(Vec<&'d [u8]>),
+    /// A number of JSON.
+    Number(f64),
+    /// Several numbers, of an array in JSON.
+    Numbers(Vec<f64>),
+}
+
+/// A document to index.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Document<'d> {
+    /// Its key; a document with the same id is replaced.
+    pub id: &'d [u8],
+    /// Values by field. A field without one counts as missing.
+    pub values: Vec<(FieldId, Value<'d>)>,
+    /// Multiplies scores; 1 by default, from 0 to 1 in RediSearch.
+    pub score: f32,
+    /// The language of its text instead of the schema's.
+    pub language: Option<Language>,
+    /// Bytes for the HAMMING scorer.
+    pub payload: Option<&'d [u8]>,
+}
+
+impl<'d> Document<'d> {
+    /// A document with score 1.
+    #[must_use]
+    pub fn new(id: &'d [u8], values: Vec<(FieldId, Value<'d>)>) -> Self {
+        Self { id, values, score: 1.0, language: None, payload: None }
+    }
+}
+
+/// A value that its field cannot hold; the document is not indexed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DocumentError {
+    /// The field's name.
+    pub field: String,
+    /// The value, shortened to 64 bytes.
+    pub value: String,
+    /// What the field expects.
+    pub expected: Expected,
+}
+
+/// What a field can hold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Expected {
+    /// NUMERIC.
+    Number,
+    /// GEO.
+    Place,
+    /// TEXT and TAG.
+    Text,
+}
+
+impl fmt::Display for DocumentError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let expected = match self.expected {
+            Expected::Number => "a number",
+            Expected::Place => "longitude,latitude inside of -180..180 and -85.05112878..85.05112878",
+            Expected::Text => "a string",
+        };
+        write!(f, "Invalid value `{}` for field `{}`: expected {expected}", self.value, self.field)
+    }
+}
+
+impl std::error::Error for DocumentError {}
+
+/// The longest part of a value that an error shows.
+const SHOWN: usize = 64;
+
+impl DocumentError {
+    pub(crate) fn new(field: &str, value: &Value<'_>, expected: Expected) -> Self {
+        let shown = match value {
+            Value::Text(text) => String::from_utf8_lossy(&text[..text.len().min(SHOWN)]).into_owned(),
+            Value::Texts(texts) => format!("{} strings", texts.len()),
+            Value::Number(number) => number.to_string(),
+            Value::Numbers(numbers) => format!("{} numbers", numbers.len()),
+        };
+        Self { field: field.to_owned(), value: shown, expected }
+    }
+}
+
+impl Value<'_> {
+    /// The strings; `None` for numbers.
+    pub(crate) fn texts(&self) -> Option<&[&[u8]]> {
+        match self {
+            Self::Text(text) => Some(std::slice::from_ref(text)),
+            Self::Texts(texts) => Some(texts),
+            Self::Number(_) | Self::Numbers(_) => None,
+        }
+    }
+
+    /// The numbers; `None` if one string is none.
+    pub(crate) fn numbers(&self) -> Option<Vec<f64>> {
+        match self {
+            Self::Number(number) => Some(vec![*number]),
+            Self::Numbers(numbers) => Some(numbers.clone()),
+            Self::Text(_) | Self::Texts(_) => self.texts()?.iter().map(|text| parse_number(text)).collect(),
+        }
+    }
+
+    /// The places; `None` if one string is none.
+    pub(crate) fn places(&self) -> Option<Vec<Place>> {
+        let place = |text: &&[u8]| Place::parse(std::str::from_utf8(text).ok()?);
+        self.texts()?.iter().map(place).collect()
+    }
+}
+
+/// A decimal number, `inf` and `-inf` among them, without spaces; not NaN.
+pub(crate) fn parse_number(text: &[u8]) -> Option<f64> {
+    let number: f64 = std::str::from_utf8(text).ok()?.parse().ok()?;
+    (!number.is_nan()).then_some(number)
+}

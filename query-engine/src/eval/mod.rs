@@ -1,0 +1,15 @@
+//! From a query's tree to matching documents: iterators, scores, sorting.
+
+mod build;
+mod levenshtein;
+mod matches;
+mod patterns;
+mod phrase;
+mod record;
+mod score;
+mod search;
+
+pub(crate) use levenshtein::Table;
+pub(crate) use patterns::{Pattern, expand};
+pub use score::{Explanation, Level, Scorer};
+pub use search::{Hit, Hits, Limits, Load, MAX_WINDOW, SearchError, SearchOptions, SortBy};

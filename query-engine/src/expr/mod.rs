@@ -1,0 +1,199 @@
+//! Expressions of APPLY and FILTER: text → tree → value for a row.
+
+mod calendar;
+mod datum;
+mod functions;
+mod parser;
+
+use std::fmt;
+
+pub use datum::Datum;
+
+/// A part of an expression.
+#[derive(Clone, Debug, PartialEq)]
+enum Node {
+    Literal(Datum),
+    /// `@name`.
+    Property(String),
+    Arithmetic(Arithmetic, Box<Self>, Box<Self>),
+    Comparison(Comparison, Box<Self>, Box<Self>),
+    And(Box<Self>, Box<Self>),
+    Or(Box<Self>, Box<Self>),
+    Not(Box<Self>),
+    Call(&'static functions::Function, Vec<Self>),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Arithmetic {
+    Add,
+    Subtract,
+    Multiply,
+    Divide,
+    Remainder,
+    Power,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Comparison {
+    Equal,
+    NotEqual,
+    Less,
+    LessOrEqual,
+    Greater,
+    GreaterOrEqual,
+}
+
+/// An expression that was read.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Expression {
+    root: Node,
+}
+
+/// The most parentheses, operators and calls that may be open at once.
+pub const MAX_EXPRESSION_DEPTH: usize = 128;
+
+/// Why a text is no expression, or has no value for a row.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ExpressionError {
+    /// An unexpected token at this byte.
+    Syntax(usize),
+    /// Deeper than [`MAX_EXPRESSION_DEPTH`].
+    TooDeep,
+    /// A call of a function that there is not.
+    UnknownFunction(String),
+    /// A word that is neither a function nor NULL.
+    UnknownSymbol(String),
+    /// A call with too few or too many arguments.
+    Arguments(&'static str),
+    /// The row lacks a property.
+    Missing(String),
+    /// An operator's side or a function's argument is no number.
+    NotANumber,
+    /// A function's argument is of the wrong type.
+    Type(&'static str),
+    /// `format` with a bad format or too few arguments.
+    Format,
+}
+
+impl fmt::Display for ExpressionError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Syntax(offset) => write!(f, "Syntax error at offset {offset}"),
+            Self::TooDeep => f.write_str("Expression is nested too deeply"),
+            Self::UnknownFunction(name) => write!(f, "Unknown function name '{name}'"),
+            Self::UnknownSymbol(name) => write!(f, "Unknown symbol '{name}'"),
+            Self::Arguments(name) => write!(f, "Invalid number of arguments for function '{name}'"),
+            Self::Missing(name) => {
+                write!(
+                    f,
+                    "Could not find the value for a parameter name, consider using EXISTS if applicable for {name}"
+                )
+            }
+            Self::NotANumber => f.write_str("Numeric value is invalid"),
+            Self::Type(name) => write!(f, "Invalid type of argument for function '{name}'"),
+            Self::Format => f.write_str("Bad format string, or too few arguments for it"),
+        }
+    }
+}
+
+impl std::error::Error for ExpressionError {}
+
+/// The properties of a row.
+pub trait Row {
+    /// The value of `@name`; `None` if the row lacks it.
+    fn property(&self, name: &str) -> Option<Datum>;
+}
+
+impl Expression {
+    /// Reads an expression.
+    ///
+    /// # Errors
+    /// When the text is none.
+    pub fn parse(text: &[u8]) -> Result<Self, ExpressionError> {
+        Ok(Self { root: parser::parse(text)? })
+    }
+
+    /// The value for a row.
+    ///
+    /// # Errors
+    /// When the row lacks a property outside of `exists`, or a value has the wrong type.
+    pub fn value(&self, row: &dyn Row) -> Result<Datum, ExpressionError> {
+        value(&self.root, row)
+    }
+
+    /// The names of all properties, for what a caller must load.
+    #[must_use]
+    pub fn properties(&self) -> Vec<&str> {
+        let mut names = Vec::new();
+        let mut open = vec![&self.root];
+        while let Some(node) = open.pop() {
+            match node {
+                Node::Literal(_) => {}
+                Node::Property(name) => names.push(name.as_str()),
+                Node::Arithmetic(_, one, other)
+                | Node::Comparison(_, one, other)
+                | Node::And(one, other)
+                | Node::Or(one, other) => open.extend([one.as_ref(), other]),
+                Node::Not(one) => open.push(one),
+                Node::Call(_, arguments) => open.extend(arguments),
+            }
+        }
+        names.sort_unstable();
+        names.dedup();
+        names
+    }
+}
+
+/// Trees are at most [`MAX_EXPRESSION_DEPTH`] deep, so this may call itself.
+fn value(node: &Node, row: &dyn Row) -> Result<Datum, ExpressionError> {
+    let truth = |is: bool| Datum::Number(f64::from(u8::from(is)));
+    match node {
+        Node::Literal(datum) => Ok(datum.clone()),
+        Node::Property(name) => row.property(name).ok_or_else(|| ExpressionError::Missing(name.clone())),
+        Node::Arithmetic(operator, one, other) => {
+            let (one, other) = (value(one, row)?, value(other, row)?);
+            let (Some(one), Some(other)) = (one.number(), other.number()) else {
+                return Err(ExpressionError::NotANumber);
+            };
+            Ok(Datum::Number(operator.apply(one, other)))
+        }
+        Node::Comparison(comparison, one, other) => {
+            let (one, other) = (value(one, row)?, value(other, row)?);
+            Ok(truth(comparison.holds(&one, &other)))
+        }
+        Node::And(one, other) => Ok(truth(value(one, row)?.is_true() && value(other, row)?.is_true())),
+        Node::Or(one, other) => Ok(truth(value(one, row)?.is_true() || value(other, row)?.is_true())),
+        Node::Not(one) => Ok(truth(!value(one, row)?.is_true())),
+        Node::Call(function, arguments) => function.call(arguments, row),
+    }
+}
+
+impl Arithmetic {
+    fn apply(self, one: f64, other: f64) -> f64 {
+        match self {
+            Self::Add => one + other,
+            Self::Subtract => one - other,
+            Self::Multiply => one * other,
+            Self::Divide => one / other,
+            Self::Remainder => one % other,
+            Self::Power => one.powf(other),
+        }
+    }
+}
+
+impl Comparison {
+    fn holds(self, one: &Datum, other: &Datum) -> bool {
+        let order = one.order(other);
+        match self {
+            Self::Equal => order.is_eq(),
+            Self::NotEqual => order.is_ne(),
+            Self::Less => order.is_lt(),
+            Self::LessOrEqual => order.is_le(),
+            Self::Greater => order.is_gt(),
+            Self::GreaterOrEqual => order.is_ge(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,423 @@
+//! An index: documents go in and out, queries read.
+//!
+//! A document that is replaced gets a new number; what the old one left in postings is passed over by queries, because
+//! its number is gone, and removed by [`Index::compact`].
+
+pub(crate) mod docs;
+pub(crate) mod geo;
+pub(crate) mod postings;
+pub(crate) mod ranges;
+mod words;
+
+use std::collections::BTreeMap;
+use std::ops::Bound;
+use std::sync::Arc;
+
+pub use docs::SortKey;
+use docs::{Doc, Docs};
+use geo::Places;
+use postings::{DocNumber, Entry, Postings};
+use ranges::Ranges;
+use words::{Words, tags};
+
+use crate::document::{Document, DocumentError, Expected, Value, parse_number};
+use crate::schema::{Field, FieldId, FieldKind, Keeps, Schema, SchemaError};
+use crate::text::lower;
+
+/// Postings by word or tag.
+pub(crate) type Dictionary = BTreeMap<Box<[u8]>, Postings>;
+
+/// Tags and missing fields keep documents alone.
+pub(crate) const NUMBERS_ALONE: Keeps = Keeps { positions: false, frequencies: false, fields: false };
+
+/// What one field has beside the words that TEXT fields share.
+#[derive(Clone, Debug)]
+pub(crate) enum FieldIndex {
+    /// TEXT, and fields that are not indexed.
+    Nothing,
+    Tags(Dictionary),
+    Numbers(Ranges),
+    Places(Places),
+}
+
+impl FieldIndex {
+    fn new(field: &Field) -> Self {
+        match field.kind {
+            _ if !field.indexed => Self::Nothing,
+            FieldKind::Text { .. } => Self::Nothing,
+            FieldKind::Tag { .. } => Self::Tags(Dictionary::new()),
+            FieldKind::Numeric => Self::Numbers(Ranges::default()),
+            FieldKind::Geo => Self::Places(Places::default()),
+        }
+    }
+}
+
+/// An index over documents of one schema. Reading needs `&self` alone, so many threads may query it at once; the caller
+/// guards changes with a lock of its own.
+#[derive(Clone, Debug)]
+pub struct Index {
+    schema: Schema,
+    docs: Docs,
+    words: Dictionary,
+    fields: Vec<FieldIndex>,
+    /// By field: documents that lack it, if the field keeps them.
+    missing: Vec<Option<Postings>>,
+    compaction: Compaction,
+}
+
+/// Where the next step of compaction goes on.
+#[derive(Clone, Debug, Default)]
+struct Compaction {
+    /// Documents that went since the last round began.
+    gone: u64,
+    /// The part in work: 0 is the words, then fields.
+    part: Option<usize>,
+    /// The dictionary's entry that was last done.
+    after: Option<Box<[u8]>>,
+}
+
+/// Bytes in memory by what they hold. Allocators' overhead is not counted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Memory {
+    /// Ids, scores, payloads, sort keys.
+    pub documents: usize,
+    /// Words with their postings.
+    pub words: usize,
+    /// Tags with their postings, and missing fields.
+    pub tags: usize,
+    /// Numeric ranges.
+    pub numbers: usize,
+    /// Places.
+    pub places: usize,
+}
+
+impl Memory {
+    /// All of it.
+    #[must_use]
+    pub fn total(&self) -> usize {
+        self.documents + self.words + self.tags + self.numbers + self.places
+    }
+}
+
+impl Index {
+    /// An empty index.
+    #[must_use]
+    pub fn new(schema: Schema) -> Self {
+        let fields = schema.fields().iter().map(FieldIndex::new).collect();
+        let missing = schema.fields().iter().map(missing_of).collect();
+        let (docs, words, compaction) = (Docs::default(), Dictionary::new(), Compaction::default());
+        Self { schema, docs, words, fields, missing, compaction }
+    }
+
+    /// Its fields.
+    #[must_use]
+    pub fn schema(&self) -> &Schema {
+        &self.schema
+    }
+
+    /// Appends a field (`FT.ALTER`). Documents that are there do not have it until they are put again.
+    ///
+    /// # Errors
+    /// When the schema refuses it.
+    pub fn add_field(&mut self, field: Field) -> Result<FieldId, SchemaError> {
+        let (values, missing) = (FieldIndex::new(&field), missing_of(&field));
+        let id = self.schema.add(field)?;
+        self.fields.push(values);
+        self.missing.push(missing);
+        Ok(id)
+    }
+
+    /// Adds words to a group of synonyms. Documents that are there do not have it until they are put again.
+    pub fn add_synonyms<W: AsRef<[u8]>>(&mut self, group: &[u8], words: impl IntoIterator<Item = W>) {
+        self.schema.synonyms.add(group, words);
+    }
+
+    /// Adds a document, or replaces the one of the same id.
+    ///
+    /// # Errors
+    /// When a field cannot hold its value. The document is then absent, also if an older version was there.
+    pub fn put(&mut self, document: &Document<'_>) -> Result<(), DocumentError> {
+        self.remove(document.id);
+        let parsed = self.parse(document)?;
+        let words = parsed.words;
+        let doc = Doc {
+            id: Arc::from(document.id),
+            score: document.score,
+            length: words.length,
+            max_frequency: words.max_frequency,
+            payload: document.payload.map(Into::into),
+            sort_keys: parsed.sort_keys,
+        };
+        let number = self.docs.insert(doc);
+        for (word, entry) in words.entries {
+            self.words.entry(word.into()).or_default().push(number, &entry, self.schema.keeps);
+        }
+        for (field, values) in parsed.values {
+            self.insert_values(field, values, number);
+        }
+        let given = |field| document.values.iter().any(|(other, _)| *other == field);
+        for (_, lacking) in self.missing.iter_mut().enumerate().filter(|(field, _)| !given(*field)) {
+            if let Some(lacking) = lacking {
+                lacking.push(number, &Entry::default(), NUMBERS_ALONE);
+            }
+        }
+        Ok(())
+    }
+
+    /// Removes a document; `false` if there is none of that id.
+    pub fn remove(&mut self, id: &[u8]) -> bool {
+        let removed = self.docs.remove(id).is_some();
+        self.compaction.gone += u64::from(removed);
+        removed
+    }
+
+    /// Whether a document of that id is there.
+    #[must_use]
+    pub fn contains(&self, id: &[u8]) -> bool {
+        self.docs.number(id).is_some()
+    }
+
+    /// Documents.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.docs.len()
+    }
+
+    /// Whether there are no documents.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.docs.len() == 0
+    }
+
+    /// Distinct words, stems among them.
+    #[must_use]
+    pub fn word_count(&self) -> usize {
+        self.words.len()
+    }
+
+    /// The tags of a TAG field in byte order (`FT.TAGVALS`); `None` for other fields. Tags of documents that are gone stay
+    /// until they are compacted away.
+    pub fn tag_values(&self, field: FieldId) -> Option<impl Iterator<Item = &[u8]>> {
+        let tags = self.tags(field)?;
+        Some(tags.keys().map(AsRef::as_ref))
+    }
+
+    /// Bytes in memory. Walks the whole index.
+    #[must_use]
+    pub fn memory(&self) -> Memory {
+        let mut memory =
+            Memory { documents: self.docs.memory(), words: dictionary_memory(&self.words), ..Memory::default() };
+        for field in &self.fields {
+            match field {
+                FieldIndex::Nothing => {}
+                FieldIndex::Tags(tags) => memory.tags += dictionary_memory(tags),
+                FieldIndex::Numbers(numbers) => memory.numbers += numbers.memory(),
+                FieldIndex::Places(places) => memory.places += places.memory(),
+            }
+        }
+        memory.tags += self.missing.iter().flatten().map(Postings::memory).sum::<usize>();
+        memory
+    }
+
+    pub(crate) fn docs(&self) -> &Docs {
+        &self.docs
+    }
+
+    pub(crate) fn words(&self) -> &Dictionary {
+        &self.words
+    }
+
+    pub(crate) fn field_index(&self, field: FieldId) -> &FieldIndex {
+        &self.fields[field]
+    }
+
+    pub(crate) fn tags(&self, field: FieldId) -> Option<&Dictionary> {
+        if let Some(FieldIndex::Tags(tags)) = self.fields.get(field) { Some(tags) } else { None }
+    }
+
+    pub(crate) fn missing(&self, field: FieldId) -> Option<&Postings> {
+        self.missing[field].as_ref()
+    }
+}
+
+fn missing_of(field: &Field) -> Option<Postings> {
+    field.index_missing.then(Postings::default)
+}
+
+fn dictionary_memory(dictionary: &Dictionary) -> usize {
+    let nodes = dictionary.len() * size_of::<(Box<[u8]>, Postings)>() * 4 / 3;
+    nodes + dictionary.iter().map(|(word, postings)| word.len() + postings.memory()).sum::<usize>()
+}
+
+/// Values that were checked.
+enum Parsed {
+    Tags(Vec<Vec<u8>>),
+    Numbers(Vec<f64>),
+    Places(Vec<geo::Place>),
+}
+
+/// A document that every field can hold.
+struct ParsedDocument {
+    words: Words,
+    values: Vec<(FieldId, Parsed)>,
+    sort_keys: Box<[SortKey]>,
+}
+
+impl Index {
+    fn parse(&self, document: &Document<'_>) -> Result<ParsedDocument, DocumentError> {
+        let mut words = Words::new(&self.schema, document.language);
+        let mut values = Vec::new();
+        let sortable = self.schema.fields().iter().any(|field| field.sortable);
+        let keys = if sortable { self.schema.fields().len() } else { 0 };
+        let mut sort_keys = vec![SortKey::Missing; keys].into_boxed_slice();
+        for (id, value) in &document.values {
+            let Some(field) = self.schema.fields().get(*id) else { continue };
+            if field.sortable {
+                sort_keys[*id] = sort_key(field, value)?;
+            }
+            if !field.indexed {
+                continue;
+            }
+            let refuse = |expected| DocumentError::new(&field.name, value, expected);
+            match &field.kind {
+                FieldKind::Text { .. } => {
+                    let texts = value.texts().ok_or_else(|| refuse(Expected::Text))?;
+                    texts.iter().for_each(|text| words.add(&self.schema, *id, text));
+                }
+                FieldKind::Tag { separator, case_sensitive } => {
+                    let texts = value.texts().ok_or_else(|| refuse(Expected::Text))?;
+                    let found = tags(texts, *separator, *case_sensitive, field.index_empty);
+                    values.push((*id, Parsed::Tags(found)));
+                }
+                FieldKind::Numeric => {
+                    let numbers = value.numbers().ok_or_else(|| refuse(Expected::Number))?;
+                    values.push((*id, Parsed::Numbers(numbers)));
+                }
+                FieldKind::Geo => {
+                    let places = value.places().ok_or_else(|| refuse(Expected::Place))?;
+                    values.push((*id, Parsed::Places(places)));
+                }
+            }
+        }
+        Ok(ParsedDocument { words, values, sort_keys })
+    }
+
+    fn insert_values(&mut self, field: FieldId, values: Parsed, number: DocNumber) {
+        match (&mut self.fields[field], values) {
+            (FieldIndex::Tags(dictionary), Parsed::Tags(tags)) => {
+                for tag in tags {
+                    dictionary.entry(tag.into()).or_default().push(number, &Entry::default(), NUMBERS_ALONE);
+                }
+            }
+            (FieldIndex::Numbers(ranges), Parsed::Numbers(numbers)) => {
+                numbers.into_iter().for_each(|value| ranges.insert(value, number));
+            }
+            (FieldIndex::Places(places), Parsed::Places(new)) => {
+                new.into_iter().for_each(|place| places.insert(place, number));
+            }
+            // `parse` makes values of the field's kind alone.
+            (_, _) => {}
+        }
+    }
+}
+
+fn sort_key(field: &Field, value: &Value<'_>) -> Result<SortKey, DocumentError> {
+    let first = value.texts().map(|texts| texts.first().copied().unwrap_or_default());
+    match (&field.kind, first) {
+        (FieldKind::Numeric, _) => {
+            let numbers = value.numbers().ok_or_else(|| DocumentError::new(&field.name, value, Expected::Number))?;
+            Ok(numbers.first().map_or(SortKey::Missing, |number| SortKey::Number(*number)))
+        }
+        (_, Some(text)) if field.unnormalized => Ok(SortKey::Text(text.into())),
+        (_, Some(text)) => Ok(SortKey::Text(lower(text).into())),
+        (_, None) => {
+            Ok(value.numbers().and_then(|numbers| numbers.first().copied()).map_or(SortKey::Missing, SortKey::Number))
+        }
+    }
+}
+
+impl SortKey {
+    /// Reads a value that the caller loaded for sorting: a number if it looks like one.
+    #[must_use]
+    pub fn parse(text: &[u8]) -> Self {
+        parse_number(text).map_or_else(|| Self::Text(text.into()), Self::Number)
+    }
+}
+
+impl Index {
+    /// Documents that went and whose entries may still be there.
+    #[must_use]
+    pub fn uncompacted(&self) -> u64 {
+        self.compaction.gone
+    }
+
+    /// Does one step of removing what documents that are gone have left: at most about `work` entries of a dictionary, or the
+    /// numbers or places of one field. Returns whether a round still goes on; call it until then, with the lock released
+    /// between steps so that queries go on.
+    pub fn compact(&mut self, work: u64) -> bool {
+        if self.compaction.part.is_none() {
+            if self.compaction.gone == 0 {
+                return false;
+            }
+            self.compaction = Compaction { gone: 0, part: Some(0), after: None };
+        }
+        let part = self.compaction.part.unwrap_or_default();
+        let (docs, after) = (&self.docs, &mut self.compaction.after);
+        let is_live = |number| docs.get(number).is_some();
+        let is_done = match part.checked_sub(1) {
+            None => compact_dictionary(&mut self.words, after, work, self.schema.keeps, is_live),
+            Some(field) => {
+                if let Some(missing) = self.missing.get_mut(field).and_then(Option::as_mut) {
+                    missing.retain(NUMBERS_ALONE, is_live);
+                }
+                match self.fields.get_mut(field) {
+                    Some(FieldIndex::Tags(tags)) => compact_dictionary(tags, after, work, NUMBERS_ALONE, is_live),
+                    Some(FieldIndex::Numbers(numbers)) => {
+                        numbers.retain(is_live);
+                        true
+                    }
+                    Some(FieldIndex::Places(places)) => {
+                        places.retain(is_live);
+                        true
+                    }
+                    Some(FieldIndex::Nothing) | None => true,
+                }
+            }
+        };
+        if is_done {
+            self.compaction.part = (part < self.fields.len()).then_some(part + 1);
+        }
+        self.compaction.part.is_some()
+    }
+}
+
+/// Compacts entries behind `after`, until about `work` documents were read; `true` at the end of the dictionary.
+fn compact_dictionary(
+    dictionary: &mut Dictionary,
+    after: &mut Option<Box<[u8]>>,
+    work: u64,
+    keeps: Keeps,
+    is_live: impl Fn(DocNumber) -> bool,
+) -> bool {
+    let from = after.take().map_or(Bound::Unbounded, Bound::Excluded);
+    let (mut empty, mut read, mut reached) = (Vec::new(), 0, None);
+    for (word, postings) in dictionary.range_mut::<[u8], _>((from.as_ref().map(AsRef::as_ref), Bound::Unbounded)) {
+        if read >= work.max(1) {
+            break;
+        }
+        read += postings.count();
+        postings.retain(keeps, &is_live);
+        if postings.count() == 0 {
+            empty.push(word.clone());
+        }
+        reached = Some(word.clone());
+    }
+    for word in &empty {
+        dictionary.remove(word);
+    }
+    let is_done = reached
+        .as_deref()
+        .is_none_or(|last| dictionary.range::<[u8], _>((Bound::Excluded(last), Bound::Unbounded)).next().is_none());
+    *after = reached.filter(|_| !is_done);
+    is_done
+}

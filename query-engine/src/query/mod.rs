@@ -1,0 +1,175 @@
+//! The query language of RediSearch, dialects 1 to 4: text → tree → [EXPLAIN](Query::explain).
+
+mod expand;
+mod explain;
+mod lexer;
+mod node;
+mod number;
+mod parser;
+
+use std::fmt;
+
+pub(crate) use node::{Kind, Node};
+pub(crate) use number::significant;
+
+use crate::schema::Schema;
+use crate::text::Language;
+
+/// A version of the query language. Dialects 3 and 4 read queries as 2 does; what they change is how results are shown.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+#[allow(missing_docs, reason = "their numbers say all")]
+pub enum Dialect {
+    #[default]
+    One,
+    Two,
+    Three,
+    Four,
+}
+
+/// How a query is read.
+#[derive(Clone, Debug)]
+pub struct ParseOptions<'p> {
+    /// The version of the language.
+    pub dialect: Dialect,
+    /// `$name` in the query stands for this value (PARAMS).
+    pub params: &'p [(&'p str, &'p [u8])],
+    /// The query's language, for stems; the schema's if there is none.
+    pub language: Option<Language>,
+    /// Do not expand words to their stems (VERBATIM).
+    pub verbatim: bool,
+    /// Keep stop words in the query (NOSTOPWORDS).
+    pub keep_stop_words: bool,
+    /// The most words, tags, ranges and other leaves.
+    pub max_leaves: usize,
+}
+
+impl Default for ParseOptions<'_> {
+    fn default() -> Self {
+        Self {
+            dialect: Dialect::One,
+            params: &[],
+            language: None,
+            verbatim: false,
+            keep_stop_words: false,
+            // A filter by ten thousand ids is usual; a hundred times that is an attack.
+            max_leaves: 65_536,
+        }
+    }
+}
+
+/// A query that was read for one schema.
+#[derive(Clone, Debug)]
+pub struct Query {
+    root: Node,
+}
+
+impl Query {
+    /// Reads a query.
+    ///
+    /// # Errors
+    /// When the text is no query, names a parameter that is not given, or is too deep or too long.
+    pub fn parse(text: &[u8], schema: &Schema, options: &ParseOptions<'_>) -> Result<Self, QueryError> {
+        let mut root = parser::parse(text, schema, options)?;
+        if !options.verbatim {
+            expand::expand(&mut root, &schema.synonyms, options.language.unwrap_or(schema.language));
+        }
+        Ok(Self { root })
+    }
+
+    /// The tree as FT.EXPLAIN prints it.
+    #[must_use]
+    pub fn explain(&self, schema: &Schema) -> String {
+        explain::explain(&self.root, schema)
+    }
+
+    /// Leaves only documents that `other` finds too, as FILTER and GEOFILTER of FT.SEARCH do.
+    #[must_use]
+    pub fn and(self, other: Self) -> Self {
+        let children = vec![other.root, self.root];
+        Self { root: Node::with(Kind::Phrase { exact: false }, children) }
+    }
+
+    /// Leaves only documents of these ids (INKEYS). They match before anything else, as in FT.EXPLAIN.
+    #[must_use]
+    pub fn with_ids(self, ids: impl IntoIterator<Item = Vec<u8>>) -> Self {
+        self.and(Self { root: Node::new(Kind::Ids(ids.into_iter().collect())) })
+    }
+
+    /// Looks for words in these TEXT fields alone (INFIELDS); names of other fields add nothing.
+    pub fn restrict_to_fields<'n>(&mut self, names: impl IntoIterator<Item = &'n str>, schema: &Schema) {
+        let found = names.into_iter().filter_map(|name| schema.find(name.as_bytes()));
+        let mask = found.map(|field| schema.mask(field)).fold(0, |mask, bit| mask | bit);
+        self.root.restrict(mask);
+    }
+
+    pub(crate) fn root(&self) -> &Node {
+        &self.root
+    }
+}
+
+/// Why a text is no query.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum QueryError {
+    /// An unexpected token.
+    Syntax {
+        /// Where it begins (bytes).
+        offset: usize,
+        /// The word at or before it.
+        near: String,
+    },
+    /// Parentheses and operators nest deeper than [`MAX_DEPTH`].
+    TooDeep,
+    /// More leaves than [`ParseOptions::max_leaves`].
+    TooManyLeaves(usize),
+    /// `$name` without a value.
+    NoParameter(String),
+    /// A parameter that must be a number is none.
+    NotANumber {
+        /// The parameter's name.
+        name: String,
+        /// Its value.
+        value: String,
+    },
+    /// `=> {$name: …}` with a name that is none.
+    Attribute(String),
+    /// An attribute's value is out of its range.
+    AttributeValue {
+        /// The attribute's name.
+        name: String,
+        /// Its value.
+        value: String,
+    },
+    /// A geo filter's unit is none of m, km, ft, mi.
+    GeoUnit,
+    /// A geo filter's radius is not positive.
+    GeoRadius,
+    /// A geo filter's centre is not on the map.
+    GeoPlace,
+    /// `ismissing` of a field without INDEXMISSING.
+    NotIndexedMissing(String),
+}
+
+/// The most operators and parentheses that may be open at once; RediSearch's parser has as many places.
+pub const MAX_DEPTH: usize = 256;
+
+impl fmt::Display for QueryError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Syntax { offset, near } => write!(f, "Syntax error at offset {offset} near {near}"),
+            Self::TooDeep => f.write_str("Parser stack overflow. Try moving nested parentheses more to the left"),
+            Self::TooManyLeaves(most) => write!(f, "Query has more than {most} terms"),
+            Self::NoParameter(name) => write!(f, "No such parameter `{name}`"),
+            Self::NotANumber { name, value } => write!(f, "Invalid numeric value ({value}) for parameter `{name}`"),
+            Self::Attribute(name) => write!(f, "Invalid attribute {name}"),
+            Self::AttributeValue { name, value } => write!(f, "Invalid value ({value}) for `{name}`"),
+            Self::GeoUnit => f.write_str("Invalid GeoFilter unit"),
+            Self::GeoRadius => f.write_str("Invalid GeoFilter radius"),
+            Self::GeoPlace => f.write_str("Invalid GeoFilter lat/lon"),
+            Self::NotIndexedMissing(name) => {
+                write!(f, "'ismissing' requires field '{name}' to be defined with 'INDEXMISSING'")
+            }
+        }
+    }
+}
+
+impl std::error::Error for QueryError {}

@@ -1,0 +1,136 @@
+//! The tree of a query.
+
+use crate::index::geo::Circle;
+use crate::index::ranges::Range;
+use crate::schema::{ALL_FIELDS, FieldId, FieldMask};
+
+/// A field as the query names it; a name that the schema lacks finds nothing.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct FieldName {
+    pub(crate) name: String,
+    pub(crate) id: Option<FieldId>,
+}
+
+/// Units of geo filters, with their metres.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Unit {
+    pub(crate) name: &'static str,
+    pub(crate) metres: f64,
+}
+
+pub(crate) const UNITS: &[Unit] = &[
+    Unit { name: "m", metres: 1.0 },
+    Unit { name: "km", metres: 1000.0 },
+    Unit { name: "ft", metres: 0.3048 },
+    Unit { name: "mi", metres: 1609.34 },
+];
+
+/// What a node matches.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Kind {
+    /// Nothing.
+    Empty,
+    /// All documents.
+    All,
+    /// A word in lower case, or a tag.
+    Token {
+        text: Vec<u8>,
+        expanded: bool,
+    },
+    /// All children; exactly one behind the other if `exact`.
+    Phrase {
+        exact: bool,
+    },
+    /// Any child.
+    Union,
+    /// What the child does not match.
+    Not,
+    /// Everything; what the child matches scores more.
+    Optional,
+    /// Words that begin with the text (`after`), end with it (`before`), or have it inside (both).
+    Affix {
+        text: Vec<u8>,
+        before: bool,
+        after: bool,
+    },
+    /// Words by `*` and `?`.
+    Wildcard {
+        pattern: Vec<u8>,
+    },
+    /// Words at most so many changes away.
+    Fuzzy {
+        text: Vec<u8>,
+        distance: u8,
+    },
+    Numeric {
+        field: FieldName,
+        range: Range,
+    },
+    Geo {
+        field: FieldName,
+        circle: Circle,
+        radius: f64,
+        unit: Unit,
+    },
+    /// Any child, which are tokens, phrases, affixes and wildcards of tags.
+    Tag {
+        field: FieldName,
+    },
+    Missing {
+        field: FieldName,
+    },
+    Ids(Vec<Vec<u8>>),
+}
+
+/// A node of a query's tree.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Node {
+    pub(crate) kind: Kind,
+    pub(crate) children: Vec<Self>,
+    /// The TEXT fields that it looks into.
+    pub(crate) fields: FieldMask,
+    pub(crate) weight: f64,
+    /// The most words between those of a phrase, if limited.
+    pub(crate) slop: Option<u32>,
+    pub(crate) in_order: bool,
+    /// Is not expanded to stems.
+    pub(crate) verbatim: bool,
+}
+
+impl Node {
+    pub(crate) fn new(kind: Kind) -> Self {
+        Self::with(kind, Vec::new())
+    }
+
+    pub(crate) fn with(kind: Kind, children: Vec<Self>) -> Self {
+        Self { kind, children, fields: ALL_FIELDS, weight: 1.0, slop: None, in_order: false, verbatim: false }
+    }
+
+    pub(crate) fn token(text: impl Into<Vec<u8>>) -> Self {
+        Self::new(Kind::Token { text: text.into(), expanded: false })
+    }
+
+    /// Leaves only these TEXT fields, here and below.
+    pub(crate) fn restrict(&mut self, mask: FieldMask) {
+        self.fields &= mask;
+        self.children.iter_mut().for_each(|child| child.restrict(mask));
+    }
+
+    /// `one` and `other`; a plain intersection on the left takes the right in.
+    pub(crate) fn intersect(one: Self, other: Self) -> Self {
+        Self::join(Kind::Phrase { exact: false }, one, other)
+    }
+
+    /// `one` or `other`; a union on the left takes the right in.
+    pub(crate) fn unite(one: Self, other: Self) -> Self {
+        Self::join(Kind::Union, one, other)
+    }
+
+    fn join(kind: Kind, mut one: Self, other: Self) -> Self {
+        if one.kind == kind && one.fields == ALL_FIELDS {
+            one.children.push(other);
+            return one;
+        }
+        Self::with(kind, vec![one, other])
+    }
+}

@@ -1,0 +1,240 @@
+//! `@field:` and what stands behind it: text, tags, ranges, circles.
+
+use std::ops::Range as Span;
+
+use super::{Item, Parser};
+use crate::index::geo::{Circle, Place};
+use crate::index::ranges::Range;
+use crate::query::QueryError;
+use crate::query::lexer::{Comparison, Token};
+use crate::query::node::{FieldName, Kind, Node, UNITS};
+use crate::text::unescape;
+
+impl Parser<'_> {
+    /// Reads behind `@name`.
+    pub(super) fn field(&mut self, name: &Span<usize>) -> Result<Token, QueryError> {
+        let first = self.field_name(name);
+        let mut mask = self.mask(&first);
+        let mut is_single = true;
+        loop {
+            match self.lexer.next() {
+                Token::Or => {
+                    let (Token::Term(other) | Token::Number(_, _, other)) = self.lexer.next() else {
+                        return Err(self.unexpected());
+                    };
+                    let other = self.field_name(&other);
+                    mask |= self.mask(&other);
+                    is_single = false;
+                }
+                Token::Comparison(comparison) if is_single => return self.comparison(first, comparison),
+                Token::Colon => break,
+                _ => return Err(self.unexpected()),
+            }
+        }
+        match self.lexer.next() {
+            Token::OpenBrace if is_single => self.tags(first),
+            Token::OpenBracket if is_single => {
+                let node = self.bracket(first)?;
+                self.push(Some(node), false);
+                Ok(self.lexer.next())
+            }
+            Token::Star | Token::Modifier(_) if self.modern => Err(self.unexpected()),
+            token => {
+                self.stack.push(Item::Fields(mask));
+                Ok(token)
+            }
+        }
+    }
+
+    fn field_name(&self, name: &Span<usize>) -> FieldName {
+        let name = unescape(self.lexer.text(name));
+        FieldName { name: String::from_utf8_lossy(&name).into_owned(), id: self.schema.find(&name) }
+    }
+
+    fn mask(&self, field: &FieldName) -> u128 {
+        field.id.map_or(0, |id| self.schema.mask(id))
+    }
+
+    pub(super) fn is_missing(&self, span: &Span<usize>) -> bool {
+        self.lexer.text(span).eq_ignore_ascii_case(b"ismissing")
+    }
+
+    /// `ismissing(@field)`, behind the parenthesis.
+    pub(super) fn missing(&mut self) -> Result<Token, QueryError> {
+        let Token::Modifier(name) = self.lexer.next() else { return Err(self.unexpected()) };
+        let field = self.field_name(&name);
+        if self.is_inside_field() || self.lexer.next() != Token::Close {
+            return Err(self.unexpected());
+        }
+        if !field.id.is_some_and(|id| self.schema.field(id).index_missing) {
+            return Err(QueryError::NotIndexedMissing(field.name));
+        }
+        self.count_leaf()?;
+        self.push(Some(Node::new(Kind::Missing { field })), false);
+        Ok(self.lexer.next())
+    }
+
+    /// `@field > 5` and the like.
+    fn comparison(&mut self, field: FieldName, comparison: Comparison) -> Result<Token, QueryError> {
+        let (value, next) = self.number()?;
+        let all = Range::inclusive(f64::NEG_INFINITY, f64::INFINITY);
+        let range = match comparison {
+            Comparison::Equal | Comparison::NotEqual => Range::inclusive(value, value),
+            Comparison::Less => Range { max: value, includes_max: false, ..all },
+            Comparison::LessOrEqual => Range { max: value, ..all },
+            Comparison::Greater => Range { min: value, includes_min: false, ..all },
+            Comparison::GreaterOrEqual => Range { min: value, ..all },
+        };
+        self.count_leaf()?;
+        let node = Node::new(Kind::Numeric { field, range });
+        let is_negative = comparison == Comparison::NotEqual;
+        self.push(Some(if is_negative { Node::with(Kind::Not, vec![node]) } else { node }), false);
+        Ok(next)
+    }
+
+    /// A number or a numeric parameter, with the token behind it.
+    fn number(&mut self) -> Result<(f64, Token), QueryError> {
+        let token = self.lexer.next();
+        let value = self.number_from(token)?;
+        Ok((value, self.lexer.next()))
+    }
+
+    fn number_from(&mut self, token: Token) -> Result<f64, QueryError> {
+        match token {
+            Token::Number(value, ..) => Ok(value),
+            Token::Minus => {
+                let token = self.lexer.next();
+                Ok(-self.number_from_plain(token)?)
+            }
+            token => self.number_from_plain(token),
+        }
+    }
+
+    fn number_from_plain(&mut self, token: Token) -> Result<f64, QueryError> {
+        match token {
+            Token::Number(value, ..) => Ok(value),
+            Token::Attribute(name) if self.modern => {
+                let name = self.lexer.text(&name).to_vec();
+                let value = self.param(&name);
+                if self.missing_param.is_some() {
+                    return Ok(0.0);
+                }
+                crate::document::parse_number(&value).ok_or_else(|| QueryError::NotANumber {
+                    name: String::from_utf8_lossy(&name).into_owned(),
+                    value: String::from_utf8_lossy(&value).into_owned(),
+                })
+            }
+            _ => Err(self.unexpected()),
+        }
+    }
+
+    /// `[min max]` and `[longitude latitude radius unit]`, behind the bracket.
+    fn bracket(&mut self, field: FieldName) -> Result<Node, QueryError> {
+        self.count_leaf()?;
+        let token = self.lexer.next();
+        if self.modern && matches!(token, Token::Term(_)) {
+            // RediSearch has commands for vectors and shapes here, which begin by a word and a number.
+            self.number()?;
+            return Err(self.unexpected());
+        }
+        let (first, excludes_first) = self.bound(token)?;
+        let token = self.lexer.next();
+        if token == Token::CloseBracket && self.modern && !excludes_first {
+            return Ok(Node::new(Kind::Numeric { field, range: Range::inclusive(first, first) }));
+        }
+        let (second, excludes_second) = self.bound(token)?;
+        match self.lexer.next() {
+            Token::CloseBracket => {
+                let (includes_min, includes_max) = (!excludes_first, !excludes_second);
+                let range = Range { min: first, max: second, includes_min, includes_max };
+                Ok(Node::new(Kind::Numeric { field, range }))
+            }
+            _ if excludes_first || excludes_second => Err(self.unexpected()),
+            token => {
+                let radius = self.number_from(token)?;
+                self.circle(field, first, second, radius)
+            }
+        }
+    }
+
+    /// An end of a range, and whether a parenthesis excludes it.
+    fn bound(&mut self, token: Token) -> Result<(f64, bool), QueryError> {
+        let excludes = token == Token::Open;
+        let token = if excludes { self.lexer.next() } else { token };
+        Ok((self.number_from(token)?, excludes))
+    }
+
+    fn circle(&mut self, field: FieldName, longitude: f64, latitude: f64, radius: f64) -> Result<Node, QueryError> {
+        let name = match self.lexer.next() {
+            Token::Term(span) => self.lexer.text(&span).to_vec(),
+            Token::Attribute(span) if self.modern => {
+                let name = self.lexer.text(&span).to_vec();
+                self.param(&name)
+            }
+            _ => return Err(self.unexpected()),
+        };
+        if self.lexer.next() != Token::CloseBracket {
+            return Err(self.unexpected());
+        }
+        if let Some(missing) = self.missing_param.take() {
+            return Err(QueryError::NoParameter(missing));
+        }
+        let unit =
+            UNITS.iter().find(|unit| unit.name.as_bytes().eq_ignore_ascii_case(&name)).ok_or(QueryError::GeoUnit)?;
+        if radius.is_nan() || radius <= 0.0 {
+            return Err(QueryError::GeoRadius);
+        }
+        let centre = Place::new(longitude, latitude).ok_or(QueryError::GeoPlace)?;
+        let circle = Circle { centre, radius: radius * unit.metres };
+        Ok(Node::new(Kind::Geo { field, circle, radius, unit: *unit }))
+    }
+
+    /// `{a|b c|d*}`, behind the brace. In dialect 1 the closing brace may lack, and a list goes on behind it: `@t:{a}|b` are
+    /// two tags.
+    fn tags(&mut self, field: FieldName) -> Result<Token, QueryError> {
+        let (mut tags, mut is_closed) = (vec![], false);
+        loop {
+            let token = self.lexer.next();
+            let mut next = self.tag(token, &mut tags)?;
+            while next == Token::CloseBrace && (!is_closed || !self.modern) {
+                is_closed = true;
+                next = self.lexer.next();
+            }
+            if next == Token::Or && !(is_closed && self.modern) {
+                continue;
+            }
+            if !is_closed && self.modern {
+                return Err(self.unexpected());
+            }
+            self.push(Some(Node::with(Kind::Tag { field }, tags)), false);
+            return Ok(next);
+        }
+    }
+
+    /// One tag of a list; returns the token behind it.
+    fn tag(&mut self, token: Token, tags: &mut Vec<Node>) -> Result<Token, QueryError> {
+        let mut token = token;
+        if let Token::Affix { .. } | Token::Wildcard(..) = token {
+            tags.push(self.pattern(&token)?);
+            return Ok(self.lexer.next());
+        }
+        let mut words = Vec::new();
+        loop {
+            let word = match &token {
+                Token::Term(span) | Token::Number(_, _, span) | Token::Exact(span) => self.lexer.text(span).to_vec(),
+                Token::Attribute(span) if self.modern => {
+                    let name = self.lexer.text(span).to_vec();
+                    self.param(&name)
+                }
+                _ if words.is_empty() => return Err(self.unexpected()),
+                _ => break,
+            };
+            self.count_leaf()?;
+            words.push(Node::token(word));
+            token = self.lexer.next();
+        }
+        let tag = if words.len() > 1 { Some(Node::with(Kind::Phrase { exact: false }, words)) } else { words.pop() };
+        tags.extend(tag);
+        Ok(token)
+    }
+}

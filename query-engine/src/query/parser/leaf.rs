@@ -1,0 +1,217 @@
+//! Words, phrases, affixes, fuzzy words, and attributes.
+
+use super::{Item, Parser};
+use crate::query::lexer::Token;
+use crate::query::node::{Kind, Node};
+use crate::query::{MAX_DEPTH, QueryError};
+use crate::text::{lower, phrase_tokens, unescape};
+
+/// The most changes of a fuzzy word.
+const MAX_DISTANCE: u8 = 3;
+
+impl Parser<'_> {
+    /// Reads a part that is text and has no parts of its own.
+    pub(super) fn leaf(&mut self, token: Token) -> Result<Token, QueryError> {
+        match token {
+            Token::Term(ref span) if self.modern && self.is_missing(span) => {
+                let next = self.lexer.next();
+                if next == Token::Open { self.missing() } else { self.word(&token, next) }
+            }
+            Token::Term(_) | Token::Number(..) if !self.modern => self.words(token),
+            Token::Term(_) | Token::Number(..) => {
+                let next = self.lexer.next();
+                self.word(&token, next)
+            }
+            Token::Attribute(_) if self.modern => {
+                let next = self.lexer.next();
+                self.word(&token, next)
+            }
+            Token::Exact(span) => {
+                let text = self.lexer.text(&span).to_vec();
+                self.exact(&text)?;
+                Ok(self.lexer.next())
+            }
+            Token::Affix { .. } | Token::Wildcard(..) => {
+                let node = self.pattern(&token)?;
+                self.push(Some(node), true);
+                Ok(self.lexer.next())
+            }
+            Token::Percent => self.fuzzy(),
+            _ => Err(self.unexpected()),
+        }
+    }
+
+    /// Dialect 2: each word is a part of its own. `next` was read behind it.
+    fn word(&mut self, token: &Token, next: Token) -> Result<Token, QueryError> {
+        let node = self.token(token)?;
+        self.push(node, true);
+        Ok(next)
+    }
+
+    /// Dialect 1: words that follow each other are one part. A stop word ends it, and so does a number behind two words.
+    fn words(&mut self, first: Token) -> Result<Token, QueryError> {
+        let mut nodes: Vec<Node> = self.token(&first)?.into_iter().collect();
+        let mut next = self.lexer.next();
+        while !nodes.is_empty() {
+            let goes_on = matches!(next, Token::Term(_)) || matches!(next, Token::Number(..)) && nodes.len() == 1;
+            if !goes_on {
+                break;
+            }
+            let node = self.token(&next)?;
+            next = self.lexer.next();
+            let Some(node) = node else { break };
+            nodes.push(node);
+        }
+        let node = if nodes.len() > 1 { Some(Node::with(Kind::Phrase { exact: false }, nodes)) } else { nodes.pop() };
+        self.push(node, true);
+        Ok(next)
+    }
+
+    /// The node of a word, number or parameter; `None` for stop words.
+    fn token(&mut self, token: &Token) -> Result<Option<Node>, QueryError> {
+        self.count_leaf()?;
+        let mut node = match token {
+            Token::Attribute(name) => {
+                let name = self.lexer.text(name).to_vec();
+                let value = self.param(&name);
+                let is_number = std::str::from_utf8(&value).is_ok_and(|text| text.parse::<f64>().is_ok());
+                Node { verbatim: is_number, ..Node::token(lower(&value)) }
+            }
+            Token::Number(_, _, span) => Node { verbatim: self.modern, ..Node::token(self.lexer.text(span)) },
+            Token::Term(span) => {
+                let text = lower(&unescape(self.lexer.text(span))).into_owned();
+                if !self.options.keep_stop_words && self.schema.stop_words.contains(&text) {
+                    return Ok(None);
+                }
+                Node::token(text)
+            }
+            _ => return Err(self.unexpected()),
+        };
+        node.verbatim |= self.options.verbatim;
+        Ok(Some(node))
+    }
+
+    /// The words of a phrase in quotes; stop words stay.
+    fn exact(&mut self, text: &[u8]) -> Result<(), QueryError> {
+        let mut words = Vec::new();
+        for token in phrase_tokens(text) {
+            self.count_leaf()?;
+            words.push(Node::token(token.word));
+        }
+        let phrase = match words.pop() {
+            Some(word) if words.is_empty() && !self.modern => word,
+            last => Node::with(Kind::Phrase { exact: true }, words.into_iter().chain(last).collect()),
+        };
+        self.push(Some(Node { verbatim: true, ..phrase }), true);
+        Ok(())
+    }
+
+    /// An affix or a wildcard.
+    pub(super) fn pattern(&mut self, token: &Token) -> Result<Node, QueryError> {
+        self.count_leaf()?;
+        let text = |parser: &mut Self, span, is_param| {
+            let raw = parser.lexer.text(span);
+            if is_param { parser.param(raw) } else { raw.to_vec() }
+        };
+        match token {
+            Token::Affix { text: span, before, after, is_param } => {
+                let raw = text(self, span, *is_param);
+                let text = if *is_param { lower(&raw).into_owned() } else { unescape(&raw).into_owned() };
+                Ok(Node::new(Kind::Affix { text, before: *before, after: *after }))
+            }
+            Token::Wildcard(span, is_param) => Ok(Node::new(Kind::Wildcard { pattern: text(self, span, *is_param) })),
+            _ => Err(self.unexpected()),
+        }
+    }
+
+    /// `%word%`, with one percent sign per change.
+    fn fuzzy(&mut self) -> Result<Token, QueryError> {
+        let mut distance = 1;
+        let mut token = self.lexer.next();
+        while token == Token::Percent && distance < MAX_DISTANCE {
+            distance += 1;
+            token = self.lexer.next();
+        }
+        self.count_leaf()?;
+        let text = match &token {
+            Token::Term(span) | Token::Number(_, _, span) => lower(&unescape(self.lexer.text(span))).into_owned(),
+            Token::Attribute(span) if self.modern => {
+                let name = self.lexer.text(span).to_vec();
+                lower(&self.param(&name)).into_owned()
+            }
+            _ => return Err(self.unexpected()),
+        };
+        for _ in 0..distance {
+            if self.lexer.next() != Token::Percent {
+                return Err(self.unexpected());
+            }
+        }
+        self.push(Some(Node::new(Kind::Fuzzy { text, distance })), true);
+        Ok(self.lexer.next())
+    }
+
+    /// `=> {$name: value; …}` for the part on top of the stack.
+    pub(super) fn attributes(&mut self) -> Result<(), QueryError> {
+        if self.lexer.next() != Token::OpenBrace {
+            return Err(self.unexpected());
+        }
+        let mut token = self.lexer.next();
+        let mut pairs = Vec::new();
+        while let Token::Attribute(name) = &token {
+            let name = self.lexer.text(name).to_vec();
+            if self.lexer.next() != Token::Colon {
+                return Err(self.unexpected());
+            }
+            let value = match self.lexer.next() {
+                Token::Term(span) | Token::Number(_, _, span) => self.lexer.text(&span).to_vec(),
+                Token::Attribute(span) if self.modern => {
+                    let name = self.lexer.text(&span).to_vec();
+                    self.param(&name)
+                }
+                _ => return Err(self.unexpected()),
+            };
+            pairs.push((name, value));
+            token = self.lexer.next();
+            if token == Token::Semicolon {
+                token = self.lexer.next();
+            } else {
+                break;
+            }
+        }
+        if token != Token::CloseBrace || pairs.len() > MAX_DEPTH {
+            return Err(self.unexpected());
+        }
+        if let Some(Item::Operand { node: Some(node), .. }) = self.stack.last_mut() {
+            for (name, value) in pairs {
+                apply(node, &name, &value)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+fn apply(node: &mut Node, name: &[u8], value: &[u8]) -> Result<(), QueryError> {
+    let text = String::from_utf8_lossy(value);
+    let shown = String::from_utf8_lossy(name).into_owned();
+    let invalid = || QueryError::AttributeValue { name: shown.clone(), value: text.clone().into_owned() };
+    match name.to_ascii_lowercase().as_slice() {
+        b"weight" => {
+            node.weight = text.parse().ok().filter(|weight: &f64| *weight >= 0.0).ok_or_else(invalid)?;
+        }
+        b"slop" => {
+            let slop: i64 = text.parse().ok().filter(|slop| *slop >= -1).ok_or_else(invalid)?;
+            node.slop = u32::try_from(slop).ok().or(if slop < 0 { None } else { Some(u32::MAX) });
+        }
+        b"inorder" => node.in_order = boolean(&text).ok_or_else(invalid)?,
+        _ => return Err(QueryError::Attribute(shown)),
+    }
+    Ok(())
+}
+
+fn boolean(text: &str) -> Option<bool> {
+    match text.to_ascii_lowercase().as_str() {
+        "true" | "1" => Some(true),
+        "false" | "0" => Some(false),
+        _ => None,
+    }
+}

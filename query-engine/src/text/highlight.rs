@@ -1,0 +1,240 @@
+//! HIGHLIGHT and SUMMARIZE: marks the words of a text that a query has found, and cuts out what is around them.
+
+use super::{Language, MIN_STEM_LENGTH, STEM_PREFIX, StemBuffer, StopWords, is_separator, tokens};
+
+/// A word that a document was found by.
+#[derive(Clone, Debug, PartialEq)]
+pub struct FoundWord {
+    /// The word; a stem begins with `+`.
+    pub text: Box<[u8]>,
+    /// How rare it is: TFIDF's inverse document frequency.
+    pub rarity: f64,
+}
+
+/// How texts are read and marked.
+#[derive(Clone, Copy, Debug)]
+pub struct Marks<'m> {
+    /// The words that are marked, as [`crate::Hit::words`] gives them.
+    pub words: &'m [FoundWord],
+    /// The text's language.
+    pub language: Language,
+    /// Stands before each of them.
+    pub open: &'m [u8],
+    /// Stands behind each of them.
+    pub close: &'m [u8],
+}
+
+/// How a text is summarised.
+#[derive(Clone, Copy, Debug)]
+pub struct Summary<'s> {
+    /// The most fragments.
+    pub fragments: usize,
+    /// Words of a fragment, roughly.
+    pub words: usize,
+    /// Stands behind each fragment.
+    pub separator: &'s [u8],
+    /// The schema's stop words, which count as no distance.
+    pub stop_words: &'s StopWords,
+}
+
+/// Words between two matches that still belong to one fragment, RediSearch's.
+const MAX_DISTANCE: usize = 8;
+
+/// Bytes of a word, as RediSearch estimates.
+const WORD_BYTES: usize = 6;
+
+/// Marks every word of a text that a query has found, or has its stem among what was found. RediSearch marks these words in
+/// all fields, also in those that the query does not name.
+#[must_use]
+pub fn highlight(text: &[u8], marks: &Marks<'_>) -> Vec<u8> {
+    let found = matches(text, marks, None);
+    marked(text, 0..text.len(), &found, marks)
+}
+
+/// Cuts out the fragments of a text with the rarest words that a query has found, and marks these words. A text without any
+/// of them is cut at its beginning.
+#[must_use]
+pub fn summarize(text: &[u8], marks: &Marks<'_>, summary: &Summary<'_>) -> Vec<u8> {
+    let found = matches(text, marks, Some(summary.stop_words));
+    if found.is_empty() {
+        return beginning(text, summary);
+    }
+    let mut fragments: Vec<Fragment<'_>> = fragments(&found).map(|matches| Fragment::new(matches, marks)).collect();
+    fragments.sort_by(|one, other| other.score.total_cmp(&one.score));
+    fragments.truncate(summary.fragments);
+    fragments.sort_by_key(Fragment::start);
+    let (mut out, last) = (Vec::new(), text.len().saturating_sub(1));
+    for (at, fragment) in fragments.iter().enumerate() {
+        let before = at.checked_sub(1).map_or(0, |before| fragments[before].end());
+        let after = fragments.get(at + 1).map_or(last, Fragment::start);
+        let span = fragment.with_context(text, summary.words, before, after);
+        push_single_spaced(&mut out, &marked(text, span, fragment.matches, marks));
+        out.extend_from_slice(summary.separator);
+    }
+    out
+}
+
+/// A word of the text that was found.
+#[derive(Clone, Copy, Debug)]
+struct Match {
+    /// Its number among the words that are no stop words.
+    position: usize,
+    start: usize,
+    end: usize,
+    /// Which of the words that were found it is.
+    word: usize,
+}
+
+/// The words of a text that were found. Without stop words positions count all words.
+fn matches(text: &[u8], marks: &Marks<'_>, stop_words: Option<&StopWords>) -> Vec<Match> {
+    let stemmer = StemBuffer::new(marks.language);
+    let counted = tokens(text).filter(|token| stop_words.is_none_or(|words| !words.contains(&token.word)));
+    let found = counted.enumerate().filter_map(|(position, token)| {
+        let word = find(&token.word, marks.words, &stemmer)?;
+        Some(Match { position, start: token.start, end: token.end, word })
+    });
+    found.collect()
+}
+
+fn find(word: &[u8], words: &[FoundWord], stemmer: &StemBuffer) -> Option<usize> {
+    let has_stem = |found: &FoundWord| found.text.first() == Some(&STEM_PREFIX);
+    let stem = if word.len() >= MIN_STEM_LENGTH && words.iter().any(has_stem) { stemmer.stem(word) } else { None };
+    words.iter().position(|found| {
+        let is_stem = |stem: &str| found.text.strip_prefix(&[STEM_PREFIX]) == Some(stem.as_bytes());
+        *found.text == *word || stem.as_deref().is_some_and(is_stem)
+    })
+}
+
+/// Part of a text with its matches marked.
+fn marked(text: &[u8], span: std::ops::Range<usize>, matches: &[Match], marks: &Marks<'_>) -> Vec<u8> {
+    let (mut out, mut copied) = (Vec::with_capacity(span.len() * 2), span.start);
+    for found in matches {
+        for part in [&text[copied..found.start], marks.open, &text[found.start..found.end], marks.close] {
+            out.extend_from_slice(part);
+        }
+        copied = found.end;
+    }
+    out.extend_from_slice(&text[copied..span.end]);
+    out
+}
+
+/// Matches near each other.
+struct Fragment<'m> {
+    matches: &'m [Match],
+    score: f64,
+}
+
+fn fragments(found: &[Match]) -> impl Iterator<Item = &[Match]> {
+    found.chunk_by(|one, other| other.position - one.position <= MAX_DISTANCE)
+}
+
+impl<'m> Fragment<'m> {
+    /// Its score counts each word once.
+    fn new(matches: &'m [Match], marks: &Marks<'_>) -> Self {
+        let mut words: Vec<usize> = matches.iter().map(|found| found.word).collect();
+        words.sort_unstable();
+        words.dedup();
+        Self { matches, score: words.into_iter().map(|word| marks.words[word].rarity).sum() }
+    }
+
+    fn start(&self) -> usize {
+        self.matches.first().map_or(0, |found| found.start)
+    }
+
+    fn end(&self) -> usize {
+        self.matches.last().map_or(0, |found| found.end)
+    }
+
+    /// The fragment with words before and behind, as far as its neighbours leave room. Words that are cut are left out,
+    /// which may be the first or the last of the text, as in RediSearch.
+    fn with_context(&self, text: &[u8], words: usize, lowest: usize, highest: usize) -> std::ops::Range<usize> {
+        let (start, end) = (self.start(), self.end());
+        let positions = self.matches.first().zip(self.matches.last());
+        let spanned = positions.map_or(0, |(first, last)| last.position - first.position + 1);
+        let between = spanned - self.matches.len();
+        if words <= between {
+            return start..end;
+        }
+        let room = (words - between) / 2 * WORD_BYTES;
+        let mut low = start.saturating_sub(room).max(lowest);
+        while low < start && !is_separator(text[low]) {
+            low += 1;
+        }
+        while low < start && is_separator(text[low]) {
+            low += 1;
+        }
+        let mut high = (end + room).min(highest);
+        while high > end && !is_separator(text[high]) {
+            high -= 1;
+        }
+        while high > end && is_separator(text[high]) {
+            high -= 1;
+        }
+        low..(high + 1).clamp(end, text.len())
+    }
+}
+
+/// The beginning of a text in which nothing was found, up to the last separator that fits.
+fn beginning(text: &[u8], summary: &Summary<'_>) -> Vec<u8> {
+    let bytes = WORD_BYTES.saturating_mul(summary.words).saturating_mul(summary.fragments).saturating_add(WORD_BYTES);
+    let mut out = Vec::new();
+    push_single_spaced(&mut out, &text[..bytes.min(text.len())]);
+    let cut = out.iter().rposition(|byte| is_separator(*byte)).map_or(1, |at| at + 1);
+    out.truncate(cut);
+    let kept = out.trim_ascii_end().len();
+    out.truncate(kept);
+    out
+}
+
+/// Appends a text with one space for any number.
+fn push_single_spaced(out: &mut Vec<u8>, text: &[u8]) {
+    let mut is_space = false;
+    for &byte in text {
+        let was_space = std::mem::replace(&mut is_space, byte.is_ascii_whitespace());
+        if !is_space {
+            out.push(byte);
+        } else if !was_space {
+            out.push(b' ');
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn words(words: &[&str]) -> Vec<FoundWord> {
+        words.iter().map(|word| FoundWord { text: word.as_bytes().into(), rarity: 1.0 }).collect()
+    }
+
+    #[test]
+    fn words_and_stems_are_marked() {
+        let check = |found: &[&str], expected: &str| {
+            let text = "Hello, world! Running the runs: hello_x hello-world (HELLO)";
+            let marks = Marks { words: &words(found), language: Language::English, open: b"[", close: b"]" };
+            assert_eq!(String::from_utf8_lossy(&highlight(text.as_bytes(), &marks)), expected);
+        };
+        check(&["hello", "world"], "[Hello], [world]! Running the runs: hello_x [hello]-[world] ([HELLO])");
+        check(&["+run"], "Hello, world! [Running] the [runs]: hello_x hello-world (HELLO)");
+        check(&[], "Hello, world! Running the runs: hello_x hello-world (HELLO)");
+    }
+
+    #[test]
+    fn fragments_are_cut_out() {
+        let check = |text: &str, found: &[&str], fragments: usize, length: usize, expected: &str| {
+            let marks = Marks { words: &words(found), language: Language::English, open: b"[", close: b"]" };
+            let stop_words = StopWords::default();
+            let summary = Summary { fragments, words: length, separator: b"... ", stop_words: &stop_words };
+            let shown = summarize(text.as_bytes(), &marks, &summary);
+            assert_eq!(String::from_utf8_lossy(&shown), expected, "{text}");
+        };
+        let text = "one two three four five six seven eight nine ten  eleven twelve";
+        check(text, &["six"], 3, 4, "four five [six] seven eight... ");
+        check(text, &["six"], 3, 0, "[six]... ");
+        check(text, &["gone"], 1, 2, "one two three");
+        check(text, &["two", "twelve"], 1, 2, "[two] three... ");
+        check("six", &["six"], 1, 20, "[six]... ");
+        check("", &["six"], 1, 20, "");
+        check("word", &["six"], 1, 20, "w");
+    }
+}

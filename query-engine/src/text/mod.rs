@@ -1,0 +1,20 @@
+//! From text to words: separators, case, stop words, stems.
+
+mod highlight;
+mod language;
+mod stop_words;
+mod synonyms;
+mod tokens;
+
+pub use highlight::{FoundWord, Marks, Summary, highlight, summarize};
+pub(crate) use language::StemBuffer;
+pub use language::{Language, UnknownLanguage};
+pub use stop_words::StopWords;
+pub use synonyms::{MAX_SYNONYM_GROUPS, Synonyms};
+pub(crate) use tokens::{is_separator, lower, phrase_tokens, tokens, unescape};
+
+/// Words shorter than this have no stem in the index (bytes), RediSearch's MINSTEMLEN.
+pub(crate) const MIN_STEM_LENGTH: usize = 4;
+
+/// Precedes a stem in the term dictionary, so that words and stems do not meet.
+pub(crate) const STEM_PREFIX: u8 = b'+';

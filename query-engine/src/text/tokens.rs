@@ -1,0 +1,141 @@
+//! RediSearch's tokenisation: words end at ASCII punctuation other than `_` and `\`, and at spaces; a backslash takes the
+//! character behind it into the word.
+
+use std::borrow::Cow;
+
+/// A word of a text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Token<'t> {
+    /// In lower case, without escapes.
+    pub(crate) word: Cow<'t, [u8]>,
+    /// Where it begins in the text (bytes).
+    pub(crate) start: usize,
+    /// Where it ends in the text.
+    pub(crate) end: usize,
+}
+
+/// Whether a byte ends a word.
+pub(crate) fn is_separator(byte: u8) -> bool {
+    byte == b' ' || byte == b'\t' || byte.is_ascii_punctuation() && byte != b'_' && byte != b'\\'
+}
+
+/// The words of a text, without those that become empty.
+pub(crate) fn tokens(text: &[u8]) -> impl Iterator<Item = Token<'_>> {
+    tokens_between(text, is_separator)
+}
+
+/// The words of a phrase in a query, in which `$` ends no word.
+pub(crate) fn phrase_tokens(text: &[u8]) -> impl Iterator<Item = Token<'_>> {
+    tokens_between(text, |byte| byte != b'$' && is_separator(byte))
+}
+
+fn tokens_between(text: &[u8], ends: impl Fn(u8) -> bool) -> impl Iterator<Item = Token<'_>> {
+    let mut at = 0;
+    std::iter::from_fn(move || {
+        while at < text.len() {
+            let start = at;
+            let end = start + word_length(&text[start..], &ends);
+            at = end + 1;
+            let word = normalise(&text[start..end]);
+            if !word.is_empty() {
+                return Some(Token { word, start, end });
+            }
+        }
+        None
+    })
+}
+
+/// The bytes up to the next separator that no backslash escapes.
+fn word_length(text: &[u8], is_end: impl Fn(u8) -> bool) -> usize {
+    let mut escaped = false;
+    let end = text.iter().position(|&byte| {
+        let ends = is_end(byte) && !escaped;
+        escaped = !escaped && byte == b'\\';
+        ends
+    });
+    end.unwrap_or(text.len())
+}
+
+/// Lower case, without escapes, control characters and unescaped blanks.
+fn normalise(raw: &[u8]) -> Cow<'_, [u8]> {
+    let plain = |byte: &u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || *byte == b'_';
+    if raw.iter().all(plain) {
+        return Cow::Borrowed(raw);
+    }
+    let (mut word, mut escaped) = (Vec::with_capacity(raw.len()), false);
+    for &byte in raw {
+        let blank = matches!(byte, b' ' | b'\t') && !escaped;
+        if byte == b'\\' && !escaped {
+            escaped = true;
+            continue;
+        }
+        if !blank && !byte.is_ascii_control() {
+            word.push(byte);
+        }
+        escaped = false;
+    }
+    Cow::Owned(lower(&word).into_owned())
+}
+
+/// Lower case by Unicode's rules; by ASCII's where the bytes are not UTF-8.
+pub(crate) fn lower(text: &[u8]) -> Cow<'_, [u8]> {
+    if text.is_ascii() {
+        return if text.iter().any(u8::is_ascii_uppercase) { text.to_ascii_lowercase().into() } else { text.into() };
+    }
+    match std::str::from_utf8(text) {
+        Ok(text) => text.to_lowercase().into_bytes().into(),
+        Err(_) => text.to_ascii_lowercase().into(),
+    }
+}
+
+/// Removes the backslash before punctuation and spaces.
+pub(crate) fn unescape(text: &[u8]) -> Cow<'_, [u8]> {
+    if !text.contains(&b'\\') {
+        return text.into();
+    }
+    let mut plain = Vec::with_capacity(text.len());
+    let mut bytes = text.iter().copied().peekable();
+    while let Some(byte) = bytes.next() {
+        let escapes = |next: &u8| next.is_ascii_punctuation() || next.is_ascii_whitespace();
+        let escaped = if byte == b'\\' { bytes.next_if(escapes) } else { None };
+        plain.push(escaped.unwrap_or(byte));
+    }
+    plain.into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn texts_become_words() {
+        let check = |text: &str, expected: &[&str]| {
+            let words: Vec<String> =
+                tokens(text.as_bytes()).map(|token| String::from_utf8_lossy(&token.word).into_owned()).collect();
+            assert_eq!(words, expected, "{text}");
+        };
+        check("Hello, World", &["hello", "world"]);
+        check("hello_there World's", &["hello_there", "world", "s"]);
+        check("foo\\-bar foo-bar", &["foo-bar", "foo", "bar"]);
+        check("ÉTÉ 日本", &["été", "日本"]);
+        check("a\nb\x01", &["ab"]);
+        check("  ,.; ", &[]);
+        check("trailing\\", &["trailing"]);
+        check("two\\ words", &["two words"]);
+    }
+
+    #[test]
+    fn words_know_where_they_stand() {
+        let ends: Vec<_> = tokens(b"ab, Cd").map(|token| (token.start, token.end)).collect();
+        assert_eq!(ends, [(0, 2), (4, 6)]);
+    }
+
+    #[test]
+    fn escapes_are_removed() {
+        let check = |text: &str, expected: &str| assert_eq!(unescape(text.as_bytes()), expected.as_bytes());
+        check("a\\-b", "a-b");
+        check("a\\b", "a\\b");
+        check("a\\\\b", "a\\b");
+        check("a\\", "a\\");
+    }
+}

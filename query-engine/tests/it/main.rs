@@ -1,0 +1,10 @@
+//! Integration tests.
+
+mod explain;
+mod hostile;
+mod model;
+mod oracle;
+mod random;
+mod resp;
+mod search;
+mod synonyms;
