@@ -151,6 +151,8 @@ fn fails(why: &str, has_logfile: bool) -> ExitCode {
 fn serve(launch: &Launch) -> Result<ExitCode, Box<dyn std::error::Error>> {
     process::ignore_hangup();
     let (config, warnings) = Config::load(launch, std::env::vars_os())?;
+    // As all that is wrong with the configuration, before anything of it is followed.
+    renamed(&config, REGISTRY)?;
     if !config.is_on(settings::DISABLE_THP) {
         allow_huge_pages(true);
     }

@@ -54,7 +54,6 @@ const NOT_SET: &[(&str, &str)] = &[
     ("activedefrag", "depends on the allocator"),
     ("oom-score-adj", "depends on privileges"),
     ("oom-score-adj-values", "depends on privileges"),
-    ("proc-title-template", "expands the template to check it"),
     ("unixsocket", "it is the test's own"),
     ("repl-backlog-size", "its least size in force comes with replication"),
 ];

@@ -254,6 +254,10 @@ impl Reply {
     #[allow(clippy::inline_always, reason = "measured: every GET passes here")]
     pub fn bulk_inline(&mut self, value: &[u8]) {
         self.number_line(b'$', value.len() as i64);
+        if value.len() >= BLOB_MIN {
+            // With the end of the line, for which the buffer would be made twice as large, and copied.
+            self.buf.reserve(value.len() + 2);
+        }
         self.raw(value);
         self.raw(b"\r\n");
     }

@@ -43,6 +43,8 @@ const MAX_UNSENT_UNAUTHENTICATED: u64 = 1024;
 const LOOK_AT_LIMIT: usize = 64 * 1024;
 /// Replies of slow calls from this size on are sent from where they are, and freed elsewhere.
 const LARGE_REPLY: usize = 256 * 1024;
+/// A reply that goes to the output with its buffer: what the socket does not take at once would be copied.
+const HUGE_REPLY: usize = 4 * 1024 * 1024;
 /// Arguments from this length on are received in a buffer of their own by the genuine server.
 const LARGE: usize = 32 * 1024;
 
@@ -437,7 +439,15 @@ impl Conn {
                 scratch.reply = Reply::default();
                 return Err(io::ErrorKind::QuotaExceeded.into());
             }
-            if self.is_undurable() {
+            let is_undurable = self.is_undurable();
+            if scratch.reply.len() >= HUGE_REPLY {
+                self.output.take(std::mem::take(&mut scratch.reply), &self.worker.instance);
+                if !is_undurable && let Poll::Ready(sent) = self.output.flush(cx, &mut self.stream, 0) {
+                    self.sent(sent?);
+                }
+                return Ok(());
+            }
+            if is_undurable {
                 self.output.hold(&mut scratch.reply);
                 return Ok(());
             }

@@ -418,7 +418,7 @@ fn a_pipeline_stops_where_memory_ends() {
     let ours = stored(&mut process.connect());
     let theirs = Genuine::start(&[]).map(|genuine| stored(&mut genuine.connect()));
     println!(
-        "{ours} of {VALUES} values of 100 kB are stored where there is room for ten; {theirs:?} by the genuine server"
+        "{ours} of {VALUES} values of 2 kB are stored where there is room for ten; {theirs:?} by the genuine server"
     );
     assert!(ours < 16, "{ours} values of 2 kB in 20 kB");
 }

@@ -71,8 +71,13 @@ const ROWS: [(&str, Work); 7] = [
     ("replies of 100 MB", |_, client| {
         let value = "x".repeat(100_000_000);
         done(client, &["SET", "key", &value]);
-        for _ in 0..3 {
-            assert_eq!(ask(client, &["GET", "key"]), Value::Bulk(value.clone().into()));
+        // The second one is changed in place, so that replies have a copy of it each.
+        for set in ["SET", "APPEND"] {
+            done(client, &["DEL", "key"]);
+            done(client, &[set, "key", &value]);
+            for _ in 0..3 {
+                assert_eq!(ask(client, &["GET", "key"]), Value::Bulk(value.clone().into()));
+            }
         }
     }),
 ];

@@ -140,6 +140,7 @@ pub(super) fn serve(worker: &Worker, client: &mut Client, input: &mut Vec<u8>) -
                 assert!(matches!(passed, Passed::Done), "nothing waits here");
             }
             Admission::Wait(_) => panic!("nobody pauses"),
+            Admission::Abort => panic!("nobody speaks HTTP"),
         }
         answers.extend_from_slice(&reply.to_vec());
         reply.clear();
