@@ -33,7 +33,8 @@ fn usage(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
         }
         at += 2;
     }
-    match cx.db.peek(args.key(0)) {
+    // As in the genuine server, a key whose time is over is one until it is removed.
+    match cx.db.stored(args.key(0)) {
         Some(entry) => {
             let size = size(entry);
             cx.reply.count(size);

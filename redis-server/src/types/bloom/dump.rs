@@ -62,6 +62,10 @@ impl Bloom {
         if !is_known || growth == 0 || parts.is_empty() || parts.len() > MAX_FILTERS || bytes > MAX_BYTES {
             return None;
         }
+        // As RedisBloom checks in the head of a dump: the chain has the elements of its filters, and no others.
+        if parts.iter().try_fold(0, |sum: u64, (shape, _)| sum.checked_add(shape.items)) != Some(items) {
+            return None;
+        }
         let filters = parts.into_iter().map(|(shape, bits)| filter(options, shape, bits)).collect::<Option<_>>()?;
         Some(Self { filters, items, options, growth })
     }

@@ -198,7 +198,9 @@ fn estimate(histogram: &[u32; 64]) -> u64 {
         z *= 0.5;
     }
     z += m * sigma(f64::from(histogram[0]) / m);
-    (ALPHA * m * m / z).round() as u64
+    let count = (ALPHA * m * m / z).round();
+    // Registers that no element sets can make it infinite: C's `llroundl` gives the smallest integer then.
+    if count < i64::MAX as f64 { count as u64 } else { i64::MIN as u64 }
 }
 
 fn sigma(mut x: f64) -> f64 {

@@ -80,3 +80,14 @@ fn what_is_corrupt_is_found() {
     assert_eq!(encoding(b"HYLL\x02\0\0\0\0\0\0\0\0\0\0\0"), None);
     assert_eq!(count(b"HYLL\x01\0\0\0\0\0\0\0\0\0\0\0"), Err(Corrupt));
 }
+
+/// The smallest integer, as `llroundl` of infinity is, and such a count is not kept.
+#[test]
+fn registers_that_no_element_sets_count_as_in_the_genuine_server() {
+    let mut bytes = empty();
+    make_dense(&mut bytes).unwrap();
+    bytes[HEADER..].fill(0xff);
+    assert_eq!(count(&bytes).map(|count| count as i64), Ok(i64::MIN));
+    set_cached(&mut bytes, Some(i64::MIN as u64));
+    assert_eq!(cached(&bytes), None);
+}
