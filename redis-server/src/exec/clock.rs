@@ -108,6 +108,11 @@ pub fn now_ms() -> u64 {
     time_of_day() / NANOS_PER_MILLI
 }
 
+/// Milliseconds of a clock that never steps, since some moment.
+pub fn steady_ms() -> u64 {
+    Tick::now().0 / NANOS_PER_MILLI
+}
+
 /// The time since the Unix epoch, in nanoseconds.
 fn time_of_day() -> u64 {
     #[cfg(test)]
