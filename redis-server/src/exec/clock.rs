@@ -127,6 +127,11 @@ pub fn now_us() -> u64 {
     time_of_day() / NANOS_PER_MICRO
 }
 
+/// Milliseconds of a clock that never steps, since some moment.
+pub fn steady_ms() -> u64 {
+    Tick::now().0 / NANOS_PER_MILLI
+}
+
 /// The time since the Unix epoch, in nanoseconds.
 fn time_of_day() -> u64 {
     #[cfg(test)]

@@ -49,6 +49,18 @@ pub(crate) fn command(worker: &Worker, client: &ClientShared) -> String {
     worker.panicked.take().map_or_else(|| client_list::last_command(&worker.instance, client), Row::name)
 }
 
+/// Ends the process if a panic leaves the scope that holds it: the named work would be half done, or done no more, and others rely on it.
+pub(crate) struct Vital(pub(crate) &'static str);
+
+impl Drop for Vital {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            tracing::error!("a panic in {}: the process ends", self.0);
+            std::process::abort();
+        }
+    }
+}
+
 /// A call is left by a panic, its locks still held.
 #[cold]
 pub(crate) fn leave_call(cx: &Ctx<'_>) {

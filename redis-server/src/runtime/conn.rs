@@ -154,7 +154,7 @@ pub(super) struct Conn {
     pub(super) stalled: bool,
     /// Whether the client has sent all that it had to say, and its last commands have not been answered.
     ended: bool,
-    /// Up to where the journal must be on disk before `output` is sent.
+    /// Up to where the journal must be in the append-only file, or on disk, before `output` and `kept` are sent.
     undurable: Option<u64>,
     /// Replies that are sent when all connections of this round have been served.
     kept: Vec<u8>,
@@ -208,7 +208,7 @@ impl Conn {
     /// |---|---|---|---|
     /// | kept back | `kept` has replies | the first poll sends them; in a later round others come first | any; *moves* |
     /// | told | there is mail | messages of others go out | any; *over* if it is cut off |
-    /// | undurable | `output` shows what is not on disk, and must not be sent before it is | nothing | pending until the disk has it |
+    /// | undurable | `output` shows what is not written, or not on disk, and must not be sent before it is | nothing | pending until it is |
     /// | sending | `output` has replies | a turn's worth is sent | any; pending after a turn; *over* at its limit |
     /// | unread | … and so many that commands wait | nothing | pending until the socket takes some |
     /// | closing | `client.close` | nothing: all is sent | *over* |
@@ -297,7 +297,7 @@ impl Conn {
 
     /// Sends a turn's worth of what waits, `sent` bytes of which are sent already. `Break`: there is nothing else to be done.
     fn flush(&mut self, cx: &mut Context<'_>, sent: &mut usize) -> ControlFlow<Poll<io::Result<Served>>> {
-        if self.awaits_disk() {
+        if self.awaits_file() {
             return ControlFlow::Break(if self.over_limit() { Poll::Ready(Ok(Served::Over)) } else { Poll::Pending });
         }
         match self.output.flush(cx, &mut self.stream, TURN_OUTPUT) {
@@ -366,6 +366,8 @@ impl Conn {
             self.send(cx, scratch)?;
         } else {
             mail.messages.into_iter().for_each(|message| self.output.push(message));
+            // They may show more than what they wait behind.
+            self.is_undurable();
         }
         if !mail.lost_channels.is_empty() {
             self.client.lose_channels(mail.lost_channels, &mut scratch.reply);
@@ -373,6 +375,7 @@ impl Conn {
                 self.send(cx, scratch)?;
             } else {
                 self.output.push(Bytes::from(std::mem::take(&mut scratch.reply).to_vec()));
+                self.is_undurable();
             }
         }
         if mail.end == End::Now {
@@ -391,7 +394,11 @@ impl Conn {
         if matches!(progress, Progress::Close) {
             self.client.close = true;
         }
-        if !self.keep_back(scratch, &progress) {
+        if scratch.reply.is_empty() {
+            // Nobody is told, but what was changed is in the file before the worker sleeps, as in the genuine server.
+            let instance = &self.worker.instance;
+            let _ = instance.aof.holds(instance);
+        } else if !self.keep_back(scratch, &progress) {
             self.send(cx, scratch)?;
         }
         self.note_buffers();
@@ -405,13 +412,15 @@ impl Conn {
             || self.client.close
             || !self.output.is_empty()
             || self.stream.is_tls()
-            || self.worker.instance.aof.holds(&self.worker.instance).is_some()
+            || self.worker.instance.aof.is_awaiting_disk()
         {
             return false;
         }
         let (bytes, blobs) = scratch.reply.parts();
         let Some(kept) = blobs.is_empty().then(|| scratch.event_loop.keep(bytes)).flatten() else { return false };
         self.kept = kept;
+        // The first that leaves has written what all of the round have changed.
+        self.undurable = self.worker.instance.aof.unsafe_at(&self.worker.instance);
         scratch.reply.clear();
         true
     }
@@ -419,9 +428,13 @@ impl Conn {
     /// Sends the replies that have waited for the end of the round.
     fn send_kept(&mut self, cx: &mut Context<'_>, scratch: &mut Scratch) -> io::Result<()> {
         let kept = std::mem::take(&mut self.kept);
-        let sent = match Pin::new(&mut self.stream).poll_write(cx, &kept) {
-            Poll::Ready(sent) => sent?,
-            Poll::Pending => 0,
+        let sent = if self.is_still_undurable() {
+            0
+        } else {
+            match Pin::new(&mut self.stream).poll_write(cx, &kept) {
+                Poll::Ready(sent) => sent?,
+                Poll::Pending => 0,
+            }
         };
         self.output.push(Bytes::copy_from_slice(&kept[sent..]));
         scratch.event_loop.give_back(kept);
@@ -457,20 +470,30 @@ impl Conn {
         Ok(())
     }
 
-    /// Whether what is said now must wait until the disk has what it shows; what waits already waits with it.
+    /// Whether what is said now must wait until what it shows is written, or on disk; what waits already waits with it.
     fn is_undurable(&mut self) -> bool {
         let instance = &self.worker.instance;
         self.undurable = instance.aof.holds(instance);
         self.undurable.is_some()
     }
 
-    /// Whether the disk does not have yet what the output shows.
-    fn awaits_disk(&mut self) -> bool {
-        let Some(offset) = self.undurable else { return false };
+    /// Whether what was kept, or waits in the output, has to wait still.
+    fn is_still_undurable(&mut self) -> bool {
         let instance = &self.worker.instance;
-        instance.aof.wait(&self.client.shared, offset);
-        self.undurable = instance.aof.holds_at(instance, offset);
+        self.undurable = self.undurable.and_then(|offset| instance.aof.holds_at(instance, offset));
         self.undurable.is_some()
+    }
+
+    /// Whether what the output shows is not written yet, or not on disk; the connection is woken when it may be.
+    fn awaits_file(&mut self) -> bool {
+        if !self.is_still_undurable() {
+            return false;
+        }
+        let instance = &self.worker.instance;
+        if let Some(offset) = self.undurable {
+            instance.aof.wait(instance, &self.client.shared, offset);
+        }
+        self.is_still_undurable()
     }
 
     fn sent(&self, bytes: usize) {

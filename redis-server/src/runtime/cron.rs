@@ -36,6 +36,7 @@ pub(super) async fn run(worker: Rc<Worker>) {
             worker.instance.replication.run(&worker.instance, now_ms());
             later::serve(&worker);
         }
+        worker.instance.aof.review(&worker.instance);
         worker.instance.tracking.limit(&worker.instance.config);
         commands::end_hot_keys_if_due(&worker.instance, now_ms());
         let began = Tick::now();

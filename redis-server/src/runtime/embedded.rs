@@ -87,15 +87,26 @@ impl Session {
         self.advance();
     }
 
-    /// What is to be sent to the client: replies, and messages that others have published.
+    /// What is to be sent to the client: replies, and messages that others have published. Nothing, while the append-only file does not
+    /// have yet what they show, as `appendfsync` says; the [waker](Session::wake_by) is woken when it has.
     pub fn transmit(&mut self) -> Vec<u8> {
         self.advance();
+        if self.awaits_file() {
+            return Vec::new();
+        }
         let mut out = self.reply.to_vec();
         self.reply.clear();
         let mail = self.client.shared.take_mail();
         mail.messages.iter().for_each(|message| out.extend_from_slice(message));
         self.client.close |= mail.end != End::No;
         out
+    }
+
+    fn awaits_file(&self) -> bool {
+        let instance = &self.worker.instance;
+        let Some(offset) = instance.aof.holds(instance) else { return false };
+        instance.aof.wait(instance, &self.client.shared, offset);
+        instance.aof.holds_at(instance, offset).is_some()
     }
 
     /// Wakes this task when a message is left for the client, or its end is near; [`Session::transmit`] has them.

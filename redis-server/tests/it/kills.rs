@@ -1,14 +1,15 @@
 //! `kill -9` at random moments: what the append-only file still has, and that it is whole.
 //!
 //! Each writer has keys of its own, of all types, to which it adds its next number in one unit: a transaction or a script. So whatever is
-//! found must be the numbers from one to some last one, in all of its keys; and how old that one may be is what `appendfsync` promises.
+//! found must be the numbers from one to some last one, in all of its keys, and that one was acknowledged last, or came behind it. Others
+//! add to a list of their own as fast as they are answered, each in another way.
 
 use std::fs;
 use std::io::Write;
 use std::os::unix::net::UnixStream;
 use std::process::Command;
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use rustix::process::Signal;
 use test_peers::skip;
@@ -18,8 +19,6 @@ use super::support::process::{Process, ask};
 use super::support::resp::{Value, parse, request};
 
 const WRITERS: usize = 8;
-/// What `everysec` may lose.
-const PROMISE: Duration = Duration::from_secs(2);
 /// Rounds after which all is thrown away, so that looking at everything stays affordable.
 const FRESH: usize = 8;
 
@@ -35,14 +34,14 @@ struct Writer {
     db: String,
     /// The last number that is known to be there, or was acknowledged.
     last: i64,
-    /// When each was acknowledged, since the last start of the server.
-    told: Vec<(Instant, i64)>,
+    /// How many were acknowledged since the last start of the server.
+    told: i64,
 }
 
 impl Writer {
     fn new(number: usize) -> Self {
         let keys = ["c", "l", "s", "z", "h", "x", "b", "e"].map(|kind| format!("{kind}{number}"));
-        Self { keys, db: (number % 2).to_string(), last: 0, told: Vec::new() }
+        Self { keys, db: (number % 2).to_string(), last: 0, told: 0 }
     }
 
     fn unit(&self, number: i64) -> Vec<Vec<u8>> {
@@ -76,7 +75,7 @@ impl Writer {
         }
         while replies(&mut stream, &self.unit(self.last + 1)).is_some() {
             self.last += 1;
-            self.told.push((Instant::now(), self.last));
+            self.told += 1;
         }
     }
 
@@ -118,8 +117,13 @@ impl Writer {
 /// Sends requests and reads a reply for each. None: the server is gone.
 fn replies(stream: &mut UnixStream, requests: &[Vec<u8>]) -> Option<()> {
     stream.write_all(&requests.concat()).ok()?;
+    receive(stream, requests.len())
+}
+
+/// Reads so many replies. None: the server is gone.
+fn receive(stream: &mut UnixStream, mut left: usize) -> Option<()> {
     let mut input = Vec::new();
-    let (mut at, mut left) = (0, requests.len());
+    let mut at = 0;
     while left > 0 {
         let mut chunk = [0; 4096];
         let count = test_peers::read(stream, &mut chunk).ok().filter(|&count| count > 0)?;
@@ -163,21 +167,22 @@ fn assert_sound(server: &Process) {
     }
 }
 
-/// Ends the server in many moments. `least` says which number of a writer must be there at least, when the server was killed.
-fn check(
-    appendfsync: &str,
-    seed: u64,
-    moment: impl Fn(&mut Random, usize) -> u64,
-    least: impl Fn(&Writer, Instant) -> i64,
-) {
-    let rounds = std::env::var("AOF_KILLS").map_or(20, |rounds| rounds.parse().expect("AOF_KILLS is a number"));
+/// How often the server is ended; a `part` of it, where a test has several.
+fn rounds(part: usize) -> usize {
+    let rounds: usize = std::env::var("AOF_KILLS").map_or(20, |rounds| rounds.parse().expect("AOF_KILLS is a number"));
+    rounds.div_ceil(part)
+}
+
+/// Ends the server in many moments: of each writer everything is there that was acknowledged.
+fn check(appendfsync: &str, seed: u64) {
+    let rounds = rounds(1);
     let mut random = Random::new(seed);
     let settings = [("appendonly", "yes"), ("appendfsync", appendfsync)];
     let mut server = Process::start(&format!("kills-{appendfsync}"), &settings);
     let mut writers: Vec<_> = (0..WRITERS).map(Writer::new).collect();
-    let (mut units, mut lost, mut oldest) = (0, 0, Duration::ZERO);
+    let mut units = 0;
     for round in 0..rounds {
-        let killed = thread::scope(|scope| {
+        thread::scope(|scope| {
             for writer in &mut writers {
                 let stream = server.connect();
                 scope.spawn(move || writer.work(stream));
@@ -186,27 +191,17 @@ fn check(
                 let (stream, random) = (server.connect(), Random::new(seed + round as u64));
                 scope.spawn(move || rewrite(stream, random));
             }
-            thread::sleep(Duration::from_millis(moment(&mut random, round)));
-            let killed = Instant::now();
+            thread::sleep(Duration::from_millis(1 + random.below(250) as u64));
             server.signal(Signal::KILL);
-            killed
         });
         server.ended();
         server.restart();
         let mut client = server.connect();
         for writer in &mut writers {
-            let (found, least) = (writer.found(&mut client), least(writer, killed));
+            let found = writer.found(&mut client);
             // One may have come in and not been answered.
-            assert!(
-                (least..=writer.last + 1).contains(&found),
-                "round {round}: {found} of {}, at least {least}",
-                writer.last
-            );
-            units += writer.told.len();
-            lost += (writer.last - found).max(0);
-            let first = writer.told.iter().find(|(_, number)| *number > found);
-            oldest = oldest.max(first.map_or(Duration::ZERO, |(at, _)| killed - *at));
-            writer.told.clear();
+            assert!((writer.last..=writer.last + 1).contains(&found), "round {round}: {found} of {}", writer.last);
+            units += std::mem::take(&mut writer.told);
             writer.last = found;
         }
         assert_sound(&server);
@@ -215,25 +210,139 @@ fn check(
             writers.iter_mut().for_each(|writer| writer.last = 0);
         }
     }
-    println!(
-        "{appendfsync}: {rounds} kills, {units} units acknowledged, of which {lost} were lost; the oldest of them was told {oldest:?} before"
-    );
+    println!("{appendfsync}: {rounds} kills, {units} units acknowledged, none of which was lost");
     let left: Vec<_> = fs::read_dir(server.folder.join("appendonlydir")).unwrap().collect();
     assert!(left.len() < 10, "what was begun and given up is not gathered: {left:?}");
 }
 
 #[test]
 fn nothing_that_was_acknowledged_under_always_is_lost() {
-    let moment = |random: &mut Random, _: usize| 1 + random.below(250) as u64;
-    check("always", 11, moment, |writer, _| writer.last);
+    check("always", 11);
 }
 
 #[test]
-fn two_seconds_at_most_are_lost_under_everysec() {
-    // Some rounds are so long that what was written in their beginning has to be there.
-    let moment = |random: &mut Random, round: usize| if round % 10 == 9 { 2300 } else { 1 } + random.below(250) as u64;
-    check("everysec", 13, moment, |writer, killed| {
-        let old = writer.told.iter().rev().find(|(at, _)| *at + PROMISE <= killed);
-        old.map_or_else(|| writer.told.first().map_or(writer.last, |(_, first)| first - 1), |(_, number)| *number)
-    });
+fn nothing_that_was_acknowledged_under_everysec_is_lost_with_the_process() {
+    check("everysec", 13);
+}
+
+/// How a client adds its next numbers to its list, the last of a request's replies being the last that it is told.
+#[derive(Clone, Copy, Debug)]
+enum Way {
+    One,
+    Pipeline,
+    Transaction,
+    Script,
+    /// Another client waits for each number, and moves it to the list.
+    Served,
+}
+
+const WAYS: [Way; 5] = [Way::One, Way::Pipeline, Way::Transaction, Way::Script, Way::Served];
+/// Numbers that a request has at most.
+const DEPTH: i64 = 4;
+const PUSH: &str = "for i = 1, 4 do redis.call('RPUSH', KEYS[1], ARGV[1] + i - 1) end";
+
+/// A client that adds numbers to its list as fast as it is answered.
+struct Adder {
+    way: Way,
+    list: String,
+    last: i64,
+    told: i64,
+}
+
+impl Adder {
+    fn new(number: usize) -> Self {
+        Self { way: WAYS[number % WAYS.len()], list: format!("list{number}"), last: 0, told: 0 }
+    }
+
+    /// The requests that add the next numbers, and how many these are.
+    fn requests(&self) -> (Vec<Vec<u8>>, i64) {
+        let next = self.last + 1;
+        let push = |list: &str, number: i64| request(&["RPUSH", list, &number.to_string()]);
+        let pushes = (next..next + DEPTH).map(|number| push(&self.list, number));
+        match self.way {
+            Way::One => (vec![push(&self.list, next)], 1),
+            Way::Served => (vec![push(&format!("{}-source", self.list), next)], 1),
+            Way::Pipeline => (pushes.collect(), DEPTH),
+            Way::Transaction => {
+                ([request(&["MULTI"])].into_iter().chain(pushes).chain([request(&["EXEC"])]).collect(), DEPTH)
+            }
+            Way::Script => (vec![request(&["EVAL", PUSH, "1", &self.list, &next.to_string()])], DEPTH),
+        }
+    }
+
+    /// Adds numbers until the server is gone.
+    fn work(&mut self, mut stream: UnixStream, mut waiting: UnixStream) {
+        let wait = request(&["BLMOVE", &format!("{}-source", self.list), &self.list, "LEFT", "RIGHT", "0"]);
+        loop {
+            let (requests, count) = self.requests();
+            let is_served = matches!(self.way, Way::Served);
+            if is_served && waiting.write_all(&wait).is_err() || replies(&mut stream, &requests).is_none() {
+                return;
+            }
+            if is_served && receive(&mut waiting, 1).is_none() {
+                return;
+            }
+            (self.last, self.told) = (self.last + count, self.told + count);
+        }
+    }
+
+    /// Looks at what is there: everything that was acknowledged, and of the numbers behind it those of one request at most. Returns how many
+    /// of the acknowledged ones are not.
+    fn lost(&mut self, client: &mut UnixStream) -> i64 {
+        let Value::Array(values) = ask(client, &["LRANGE", &self.list, "0", "-1"]) else { panic!("LRANGE: an array") };
+        let found = values.len() as i64;
+        assert!(values.into_iter().map(|value| value.text()).eq((1..=found).map(|number| number.to_string())));
+        assert!(found <= self.last + DEPTH, "{:?}: {found} of {}", self.way, self.last);
+        let lost = (self.last - found).max(0);
+        self.last = found;
+        lost
+    }
+}
+
+/// Ends the server by `end` while so many clients add numbers.
+fn check_adders(appendfsync: &str, clients: usize, seed: u64, end: fn(&Process)) {
+    let rounds = rounds(5);
+    let mut random = Random::new(seed);
+    let settings = [("appendonly", "yes"), ("appendfsync", appendfsync), ("enable-debug-command", "yes")];
+    let mut server = Process::start(&format!("kills-{appendfsync}-{clients}-{seed}"), &settings);
+    let (mut told, mut lost) = (0, 0);
+    for _ in 0..rounds {
+        let mut adders: Vec<_> = (0..clients).map(Adder::new).collect();
+        thread::scope(|scope| {
+            for adder in &mut adders {
+                let (stream, waiting) = (server.connect(), server.connect());
+                scope.spawn(move || adder.work(stream, waiting));
+            }
+            thread::sleep(Duration::from_millis(20 + random.below(250) as u64));
+            end(&server);
+        });
+        server.ended();
+        server.restart();
+        let mut client = server.connect();
+        told += adders.iter().map(|adder| adder.told).sum::<i64>();
+        lost += adders.iter_mut().map(|adder| adder.lost(&mut client)).sum::<i64>();
+        assert!(!ask(&mut client, &["FLUSHALL"]).is_error());
+    }
+    println!(
+        "{appendfsync}, {clients} clients: {rounds} kills, {told} numbers acknowledged, of which {lost} were lost"
+    );
+    assert_eq!(lost, 0);
+}
+
+#[test]
+fn nothing_that_was_acknowledged_is_lost_with_the_process() {
+    for (seed, appendfsync) in ["no", "everysec", "always"].into_iter().enumerate() {
+        for clients in [8, 64] {
+            check_adders(appendfsync, clients, seed as u64, |server| server.signal(Signal::KILL));
+        }
+    }
+}
+
+/// A panic while data can be changed ends the process, in whatever the other threads are doing.
+#[test]
+fn nothing_that_was_acknowledged_is_lost_by_a_panic() {
+    for (seed, appendfsync) in ["no", "everysec"].into_iter().enumerate() {
+        let panics = |server: &Process| server.connect().write_all(&request(&["DEBUG", "PANIC"])).unwrap();
+        check_adders(appendfsync, 8, 10 + seed as u64, panics);
+    }
 }

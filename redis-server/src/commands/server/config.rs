@@ -98,6 +98,9 @@ fn apply(instance: &Arc<Instance>, id: Id) -> std::result::Result<(), String> {
                 "Unable to turn on AOF. Check server logs."
             })?;
         }
+    } else if is(settings::APPENDFSYNC.id()) {
+        // Its own reply is the first that keeps the new promise.
+        instance.aof.review(instance);
     } else if is(settings::AOF_DISABLE_AUTO_GC.id()) && !config.is_on(settings::AOF_DISABLE_AUTO_GC) {
         instance.aof.remove_history();
     } else if let Some((_, reason)) = FIXED.iter().find(|(fixed, _)| is(*fixed)) {

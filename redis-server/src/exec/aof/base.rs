@@ -1,6 +1,7 @@
 //! What stands in front of everything else: all data at the moment of the cut.
 
 use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::thread;
 
@@ -43,7 +44,9 @@ pub(super) fn begin(
     }
     let shared = Arc::clone(instance);
     let work = move || {
-        let written = write_plain(&shared, create, cut);
+        let work = || write_plain(&shared, create, cut);
+        // The rewrite has failed then, and may be tried again.
+        let written = catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|_| Err(io::Error::other("a panic")));
         ended(&shared, written);
     };
     let spawned = thread::Builder::new().name("aof-base".to_owned()).spawn(work);

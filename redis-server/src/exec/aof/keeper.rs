@@ -1,6 +1,5 @@
-//! The thread that writes.
+//! The thread that forces files to disk, and begins new ones.
 
-use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::sync::mpsc::Sender;
@@ -9,33 +8,33 @@ use std::time::{Duration, Instant};
 use std::{io, mem};
 
 use super::group::Group;
-use super::{Aof, base, lock, policy};
+use super::{Aof, base, lock, now, policy};
 use crate::config::settings;
 use crate::exec::clock::now_ms;
 use crate::exec::instance::Instance;
+use crate::exec::panics::Vital;
 use crate::exec::snapshot::Purpose;
-use crate::journal::{Reader, User};
-use crate::persistence::aof::{Fsync, Log, Writer};
+use crate::journal::User;
+use crate::persistence::aof::{Fsync, Log};
 
-/// How long it gathers what is not waited for, before it writes again.
-const GATHER: Duration = Duration::from_millis(1);
-/// How often it looks at what grows with time: what is to be forced to disk, whether files are to be rewritten.
+/// How often it looks at what grows with time: what nobody waits for and is to be written, what is to be forced to disk, whether files are to
+/// be rewritten.
 const LOOK: Duration = Duration::from_millis(100);
 /// Rewrites that may fail one after the other before the next one waits, and for how many seconds at most.
 const FAILURES: u64 = 3;
 const DELAY_MAX: u64 = 3600;
+/// How long after a failure a base is tried again without which nothing may be changed, in milliseconds.
+const RETRY: u64 = 1000;
 
 /// What the keeper is asked to do.
 #[derive(Debug)]
 pub(super) enum Order {
-    /// To write to these files what the journal says from this offset on.
-    Keep(Box<Log>, u64),
     /// To make a base, and to write to these files what the journal says from its cut on, if anything is kept.
     Begin(Box<Log>),
     /// To rewrite the files.
     Rewrite,
-    /// The base in the making has its cut at this offset, in this database, if what comes there does not say it.
-    Cut(u64, Option<usize>),
+    /// The base of this rewrite has its cut ([`Cut`]).
+    Cut(u64),
     /// The base in the making is whole, or will never be.
     Base(io::Result<()>),
     /// To remove what belongs to no state any more.
@@ -48,18 +47,11 @@ pub(super) enum Order {
 
 pub(super) struct Keeper {
     instance: Arc<Instance>,
-    writer: Option<Writer>,
-    /// Files that wait for the cut of their first base.
-    begun: Option<Box<Log>>,
     rewrite: Rewrite,
-    /// When a rewrite may begin by itself again, in milliseconds.
+    /// How many rewrites have begun.
+    rewrites: u64,
+    /// When a rewrite may begin by itself again, in milliseconds of the steady clock.
     not_before: u64,
-    /// What was taken of the journal and not been passed on, and where it stands there.
-    bytes: Vec<u8>,
-    at: u64,
-    /// What among that is for replicas only.
-    apart: Vec<Range<u64>>,
-    journal: Reader,
     group: Group,
 }
 
@@ -77,6 +69,7 @@ enum Rewrite {
     Running {
         /// When it began, in milliseconds.
         began: u64,
+        number: u64,
         is_rdb: bool,
         is_cut: bool,
         is_written: bool,
@@ -88,28 +81,15 @@ enum Rewrite {
     },
 }
 
-/// Reads the journal from now on.
-fn reader(instance: &Instance) -> Reader {
-    let bell = Arc::clone(&instance.aof.bell);
-    instance.journal.reader(move || bell.ring())
-}
-
 impl Keeper {
     pub(super) fn spawn(instance: Arc<Instance>) -> io::Result<JoinHandle<()>> {
-        let journal = reader(&instance);
-        let mut keeper = Self {
-            instance,
-            writer: None,
-            begun: None,
-            rewrite: Rewrite::None,
-            not_before: 0,
-            bytes: Vec::new(),
-            at: 0,
-            apart: Vec::new(),
-            journal,
-            group: Group::default(),
-        };
-        thread::Builder::new().name("aof".to_owned()).spawn(move || while keeper.turn() {})
+        instance.aof.pen().read(&instance);
+        let mut keeper = Self { instance, rewrite: Rewrite::None, rewrites: 0, not_before: 0, group: Group::default() };
+        thread::Builder::new().name("aof".to_owned()).spawn(move || {
+            // Without it nothing reaches the disk any more.
+            let _vital = Vital("the thread that keeps the append-only file");
+            while keeper.turn() {}
+        })
     }
 
     fn aof(&self) -> &Aof {
@@ -118,12 +98,7 @@ impl Keeper {
 
     /// Does what is to be done, and waits for more. False: it is to end.
     fn turn(&mut self) -> bool {
-        let bell = &self.instance.aof.bell;
-        bell.has_rung.store(false, Release);
-        let now = now_ms();
-        // Before the orders: of a cut that is among what is taken one is told by then.
-        self.apart.clear();
-        self.at = self.journal.take(&mut self.bytes, &mut self.apart);
+        self.aof().bell.has_rung.store(false, Release);
         let orders = mem::take(&mut *lock(&self.aof().orders));
         for order in orders {
             if matches!(order, Order::Leave) {
@@ -135,18 +110,20 @@ impl Keeper {
         let is_idle = self.write();
         let took = began.elapsed();
         self.look();
-        let waited = self.publish(now);
+        self.aof().review(&self.instance);
+        let released = self.aof().release(&self.instance);
         // Where nothing was written that says nothing of how many come.
         if !is_idle {
-            self.group = Group { waited, took };
+            self.group = Group { waited: released.waited, took };
         }
-        let wakes_at_once = policy(&self.instance.config).fsync == Fsync::Always;
-        if !is_idle && !wakes_at_once {
-            thread::sleep(GATHER);
-        } else if !self.aof().bell.has_rung.load(Acquire) {
+        if released.left > 0 {
+            // Some may have come while the pen was here.
+            self.aof().catch_up(&self.instance);
+        }
+        if !self.aof().bell.has_rung.load(Acquire) {
             thread::park_timeout(LOOK);
         }
-        if wakes_at_once && self.aof().bell.has_rung.load(Acquire) {
+        if policy(&self.instance.config).fsync == Fsync::Always && self.aof().bell.has_rung.load(Acquire) {
             self.gather();
         }
         true
@@ -170,25 +147,27 @@ impl Keeper {
 
     fn obey(&mut self, order: Order) {
         match order {
-            Order::Keep(log, offset) => self.keep(*log, offset),
             Order::Begin(log) => {
                 if matches!(self.rewrite, Rewrite::Running { .. }) {
                     self.rewrite = Rewrite::Abandoned { again: true };
                 }
-                // The stream may have become another one since; who waits for offsets of the old one looks again.
-                self.journal = reader(&self.instance);
-                self.instance.aof.waiters.release(u64::MAX, &self.instance.workers);
-                self.bytes.clear();
-                (self.begun, self.writer) = (Some(log), None);
+                let instance = &self.instance;
+                instance.aof.with_pen(instance, |pen| pen.begin(instance, log));
+                // Those who wait for offsets of another stream look again.
+                instance.aof.waiters.release(u64::MAX, &instance.workers);
                 self.begin_rewrite();
             }
             Order::Rewrite => self.begin_rewrite(),
-            Order::Cut(offset, db) => self.cut(offset, db),
+            Order::Cut(cut) => {
+                if let Rewrite::Running { number, is_cut, .. } = &mut self.rewrite
+                    && *number == cut
+                {
+                    *is_cut = true;
+                }
+            }
             Order::Base(written) => self.base(written),
             Order::RemoveHistory(done) => {
-                if let Some(writer) = &mut self.writer {
-                    writer.log().remove_history();
-                }
+                self.remove_history();
                 drop(done);
             }
             Order::End(done) => {
@@ -200,60 +179,49 @@ impl Keeper {
         }
     }
 
-    /// Writes what the journal says. Returns whether that was nothing.
-    fn write(&mut self) -> bool {
-        let Some(writer) = &mut self.writer else { return true };
-        let is_idle = self.bytes.is_empty();
-        writer.belongs_to(self.instance.replication.name_of_stream(&self.instance));
-        if !is_idle {
-            thread::sleep(Duration::from_micros(self.instance.aof.delay.load(Relaxed)));
-            pass_on((&mut self.bytes, &mut self.apart), self.at, writer);
+    /// Writes what the journal says, and forces it to disk if that is due. Returns whether that was nothing.
+    fn write(&self) -> bool {
+        let (instance, aof) = (&self.instance, &self.instance.aof);
+        if aof.has_writer.load(Relaxed) && aof.written.load(Relaxed) < instance.journal.offset() {
+            thread::sleep(Duration::from_micros(aof.delay.load(Relaxed)));
         }
-        let mut policy = policy(&self.instance.config);
-        let is_rewriting = matches!(self.rewrite, Rewrite::Running { .. });
-        if is_rewriting && self.instance.config.is_on(settings::NO_APPENDFSYNC_ON_REWRITE) {
+        let mut policy = policy(&instance.config);
+        if aof.forces_nothing(instance) {
             policy.fsync = Fsync::No;
         }
-        let now = now_ms();
-        if let Err(failed) = writer.advance(now, policy) {
-            tracing::error!(
-                "Can't recover from AOF write error when the AOF fsync policy is 'always': {}. Exiting...",
-                failed.0
-            );
-            std::process::exit(1);
+        let began = now();
+        let (is_idle, sync) = aof.with_pen(instance, |pen| {
+            let is_idle = !pen.fill(aof);
+            let Some(writer) = &mut pen.writer else { return (true, None) };
+            writer.belongs_to(instance.replication.name_of_stream(instance));
+            if policy.fsync == Fsync::Always {
+                if let Err(failed) = writer.advance_and_sync(began, policy) {
+                    tracing::error!(
+                        "Can't recover from AOF write error when the AOF fsync policy is 'always': {}. Exiting...",
+                        failed.0
+                    );
+                    std::process::exit(1);
+                }
+                return (is_idle, None);
+            }
+            writer.advance(began, policy.timestamps);
+            (is_idle, writer.begin_sync(began, policy.fsync))
+        });
+        if let Some(sync) = sync {
+            // Those who wait for what was written go on meanwhile, and so do writes.
+            aof.review(instance);
+            aof.release(instance);
+            let synced = sync.run();
+            if synced.is_ok() {
+                aof.durable_at.store(began.steady, Relaxed);
+            }
+            aof.with_pen(instance, |pen| {
+                if let Some(writer) = &mut pen.writer {
+                    writer.end_sync(&sync, synced, now());
+                }
+            });
         }
         is_idle
-    }
-
-    /// Says what has become of what was taken at `now`. Returns how many clients waited for it, or wait still.
-    fn publish(&mut self, now: u64) -> usize {
-        let aof = &self.instance.aof;
-        let Some(writer) = &mut self.writer else { return 0 };
-        let policy = policy(&self.instance.config);
-        let is_held_back = policy.fsync == Fsync::No
-            || self.instance.config.is_on(settings::NO_APPENDFSYNC_ON_REWRITE)
-                && matches!(self.rewrite, Rewrite::Running { .. });
-        // Who has switched that off waits for the file alone.
-        let durable = if is_held_back { writer.written() } else { writer.durable() };
-        let failure = writer.failure().map(str::to_owned);
-        if durable > aof.durable.load(Relaxed) {
-            aof.durable.store(durable, Release);
-            self.instance.replication.serve_waits(&self.instance);
-        }
-        if durable == writer.end() {
-            aof.durable_at.store(now, Relaxed);
-        }
-        let (size, base_size) = writer.log().sizes();
-        aof.figures.size.store(size, Relaxed);
-        aof.figures.base_size.store(base_size, Relaxed);
-        aof.figures.buffer.store(writer.pending() as u64, Relaxed);
-        if failure.is_some() != aof.is_failing() {
-            *lock(&aof.failure) = failure.clone().unwrap_or_default();
-            aof.is_failing.store(failure.is_some(), Relaxed);
-        }
-        // Otherwise replies may leave that show more.
-        let may_leave = if policy.fsync == Fsync::Always && failure.is_none() { durable } else { u64::MAX };
-        aof.waiters.release(may_leave, &self.instance.workers)
     }
 
     /// Ends a rewrite that can end, and begins one where the files have grown.
@@ -261,21 +229,18 @@ impl Keeper {
         if self.aof().figures.is_scheduled.load(Relaxed) && self.instance.background.running().is_none() {
             self.begin_rewrite();
         }
-        let Some(writer) = &mut self.writer else { return };
-        if let Rewrite::Running { began, is_rdb, is_cut: true, is_written: true } = self.rewrite {
-            let goes_on = self.instance.aof.is_on();
-            match writer.switched() {
-                Ok(false) => return,
-                Ok(true) => match writer.log().adopt(is_rdb, goes_on) {
-                    Ok(()) => self.succeed(began),
-                    Err(error) => self.fail(&error),
-                },
-                Err(error) => self.fail(&error),
-            }
-            return;
+        if let Rewrite::Running { began, is_rdb, is_cut: true, is_written: true, .. } = self.rewrite {
+            return self.adopt(began, is_rdb);
+        }
+        let mut pen = self.aof().pen();
+        let Some(writer) = &mut pen.writer else { return };
+        let needs_base = writer.needs_base();
+        let (size, base_size) = writer.log().sizes();
+        drop(pen);
+        if needs_base {
+            return self.replace_torn();
         }
         let config = &self.instance.config;
-        let (size, base_size) = writer.log().sizes();
         let percent = config.uint(settings::AUTO_AOF_REWRITE_PERCENTAGE);
         let least = config.uint(settings::AUTO_AOF_REWRITE_MIN_SIZE);
         let growth = (u128::from(size) * 100 / u128::from(base_size.max(1))).saturating_sub(100);
@@ -283,9 +248,36 @@ impl Keeper {
             && percent > 0
             && size > least
             && growth >= u128::from(percent)
-            && now_ms() >= self.not_before
+            && now().steady >= self.not_before
         {
             tracing::info!("Starting automatic rewriting of AOF on {growth}% growth");
+            self.begin_rewrite();
+        }
+    }
+
+    /// The base is whole, and its cut is made: it takes its place once what is behind it goes to the next file.
+    fn adopt(&mut self, began: u64, is_rdb: bool) {
+        let instance = &self.instance;
+        let goes_on = instance.aof.is_on();
+        let adopted = instance.aof.with_pen(instance, |pen| {
+            let Some(writer) = &mut pen.writer else { return Ok(false) };
+            Ok(writer.switched()? && writer.adopt(is_rdb, goes_on, now()).map(|()| true)?)
+        });
+        match adopted {
+            Ok(false) => {}
+            Ok(true) => self.succeed(began),
+            Err(error) => self.fail(&error),
+        }
+    }
+
+    /// A file could not be forced to disk, so nothing in it can be relied on: a new base takes its place. Nothing is changed meanwhile.
+    fn replace_torn(&mut self) {
+        if matches!(self.rewrite, Rewrite::None) && now().steady >= self.not_before {
+            tracing::warn!(
+                "The append-only file could not be forced to disk: a new base is written, and writes are refused until it is there"
+            );
+            // Should it fail at once.
+            self.not_before = now().steady + RETRY;
             self.begin_rewrite();
         }
     }
@@ -296,15 +288,11 @@ impl Keeper {
             Rewrite::Abandoned { again } => return *again = true,
             Rewrite::None => {}
         }
-        let (log, is_first) = match (&mut self.writer, &self.begun) {
-            (_, Some(log)) => (&**log, true),
-            (Some(writer), None) => (&*writer.log(), false),
-            (None, None) => {
-                self.aof().figures.is_scheduled.store(false, Relaxed);
-                return self.set_rewriting(false);
-            }
+        let number = self.rewrites + 1;
+        let Some((disk, layout, is_first)) = self.instance.aof.pen().await_cut(number) else {
+            self.aof().figures.is_scheduled.store(false, Relaxed);
+            return self.set_rewriting(false);
         };
-        let (disk, layout) = (Arc::clone(log.disk()), log.layout().clone());
         let instance = Arc::clone(&self.instance);
         let is_rdb = instance.config.is_on(settings::AOF_USE_RDB_PREAMBLE);
         let turns_on = is_first && instance.aof.is_on();
@@ -312,8 +300,7 @@ impl Keeper {
             if turns_on {
                 instance.journal.set_on(User::Aof, true);
             }
-            let (offset, db) = instance.journal.reset_db();
-            instance.aof.order(Order::Cut(offset, db));
+            instance.aof.cut(instance, number);
         };
         let ended = |instance: &Instance, written| instance.aof.order(Order::Base(written));
         if base::begin(&instance, &disk, &layout, is_rdb, cut, ended).is_err() {
@@ -323,30 +310,11 @@ impl Keeper {
             }
             return self.set_rewriting(false);
         }
+        self.rewrites = number;
         self.aof().figures.is_scheduled.store(false, Relaxed);
-        self.rewrite = Rewrite::Running { began: now_ms(), is_rdb, is_cut: false, is_written: false };
+        self.rewrite = Rewrite::Running { began: now_ms(), number, is_rdb, is_cut: false, is_written: false };
         self.set_rewriting(true);
         tracing::info!("Background append only file rewriting started");
-    }
-
-    /// Writes to these files what the journal says from this offset on.
-    fn keep(&mut self, log: Log, offset: u64) {
-        self.aof().durable.store(offset, Release);
-        self.aof().durable_at.store(now_ms(), Relaxed);
-        self.writer = Some(Writer::new(log, offset));
-    }
-
-    fn cut(&mut self, offset: u64, db: Option<usize>) {
-        let Rewrite::Running { is_cut, .. } = &mut self.rewrite else { return };
-        *is_cut = true;
-        if let Some(log) = self.begun.take() {
-            self.keep(*log, offset);
-            if let Some(writer) = &mut self.writer {
-                writer.begin_in(db);
-            }
-        } else if let Some(writer) = &mut self.writer {
-            writer.switch_at(offset, db);
-        }
     }
 
     fn base(&mut self, written: io::Result<()>) {
@@ -369,32 +337,41 @@ impl Keeper {
 
     fn succeed(&mut self, began: u64) {
         tracing::info!("Background AOF rewrite finished successfully");
-        if !self.instance.config.is_on(settings::AOF_DISABLE_AUTO_GC)
-            && let Some(writer) = &mut self.writer
-        {
-            writer.log().remove_history();
+        if !self.instance.config.is_on(settings::AOF_DISABLE_AUTO_GC) {
+            self.remove_history();
         }
         self.finished(began);
         self.aof().figures.failures.store(0, Relaxed);
         self.not_before = 0;
     }
 
+    fn remove_history(&self) {
+        let removed = self.aof().pen().writer.as_mut().map(|writer| writer.log().remove_history());
+        // Their blocks are freed here, where nobody waits for the pen.
+        drop(removed);
+    }
+
     fn fail(&mut self, error: &io::Error) {
         tracing::warn!("Background AOF rewrite terminated with error: {error}");
         let Rewrite::Running { began, .. } = self.rewrite else { return };
         self.finished(began);
-        let figures = &self.instance.aof.figures;
-        let failures = figures.failures.fetch_add(1, Relaxed) + 1;
-        if failures >= FAILURES {
+        let (is_listed, needs_base) = match &mut self.aof().pen().writer {
+            Some(writer) => (writer.log().is_listed(), writer.needs_base()),
+            None => (false, false),
+        };
+        let failures = self.aof().figures.failures.fetch_add(1, Relaxed) + 1;
+        if needs_base {
+            // Everybody waits for it.
+            self.not_before = now().steady + RETRY;
+        } else if failures >= FAILURES {
             let delay = (60 << (failures - FAILURES).min(10)).min(DELAY_MAX);
             tracing::warn!(
                 "AOF rewrites have failed {failures} times, which triggered the limit: none begins by itself for {delay} seconds"
             );
-            self.not_before = now_ms() + delay * 1000;
+            self.not_before = now().steady + delay * 1000;
         }
         // Without a base nothing counts that is written: it is tried again.
-        let is_listed = self.writer.as_mut().is_some_and(|writer| writer.log().is_listed());
-        if self.aof().is_on() && !is_listed && now_ms() >= self.not_before {
+        if self.aof().is_on() && !is_listed && now().steady >= self.not_before {
             self.begin_rewrite();
         }
     }
@@ -405,8 +382,9 @@ impl Keeper {
         figures.last_seconds.store((now_ms().saturating_sub(began) / 1000) as i64 + 1, Relaxed);
         self.rewrite = Rewrite::None;
         self.set_rewriting(false);
-        if !self.aof().is_on()
-            && let Some(mut writer) = self.writer.take()
+        let instance = &self.instance;
+        if !instance.aof.is_on()
+            && let Some(mut writer) = instance.aof.with_pen(instance, |pen| pen.writer.take())
         {
             // A base was wanted, and nothing behind it.
             writer.log().abandon();
@@ -429,30 +407,20 @@ impl Keeper {
             self.rewrite = Rewrite::Abandoned { again: false };
             self.set_rewriting(false);
         }
-        if let Some(log) = &mut self.begun.take() {
-            log.abandon();
-        }
-        if let Some(mut writer) = self.writer.take() {
-            writer.belongs_to(instance.replication.name_of_stream(&instance));
-            pass_on((&mut self.bytes, &mut self.apart), self.at, &mut writer);
-            self.at = self.journal.take(&mut self.bytes, &mut self.apart);
-            pass_on((&mut self.bytes, &mut self.apart), self.at, &mut writer);
-            if let Err(error) = writer.finish(now_ms(), policy(&instance.config)) {
-                tracing::warn!("Fail to fsync the AOF file: {error}");
+        instance.aof.with_pen(&instance, |pen| {
+            if let Some(mut writer) = pen.end(&instance.aof) {
+                writer.belongs_to(instance.replication.name_of_stream(&instance));
+                if let Err(error) = writer.finish(now(), policy(&instance.config).timestamps) {
+                    tracing::warn!("Fail to fsync the AOF file: {error}");
+                }
+                writer.log().abandon();
             }
-            writer.log().abandon();
-        }
+        });
         instance.aof.is_on.store(false, Relaxed);
         instance.aof.figures.is_scheduled.store(false, Relaxed);
         instance.aof.is_failing.store(false, Relaxed);
         instance.aof.durable.store(instance.journal.offset(), Release);
+        instance.aof.review(&instance);
         instance.aof.waiters.release(u64::MAX, &instance.workers);
     }
-}
-
-/// Gives what stands at `at` in the journal to who writes it: without what was said before it began to, which is in the base.
-fn pass_on((bytes, apart): (&mut Vec<u8>, &mut Vec<Range<u64>>), at: u64, writer: &mut Writer) {
-    let before = (writer.end().saturating_sub(at) as usize).min(bytes.len());
-    bytes.drain(..before);
-    writer.take(bytes, apart);
 }

@@ -161,7 +161,7 @@ impl Replay {
         }
         tracing::warn!("!!! Warning: short read while loading the AOF file {name}!!!");
         tracing::warn!("!!! Truncating the AOF {name} at offset {end} !!!");
-        let cut = self.disk.open(path, Open::Append).and_then(|mut file| {
+        let cut = self.disk.open(path, Open::Append).and_then(|file| {
             file.truncate(end)?;
             file.sync()
         });

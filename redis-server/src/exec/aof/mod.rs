@@ -1,11 +1,16 @@
 //! The append-only file of a server: what the journal says, in files.
 //!
-//! One thread, the **keeper**, takes what the journal has, writes it, forces it to disk, and does whatever is done with the files. No
-//! worker waits for a disk. A reply that shows what must not be lost waits instead, in its connection's output, until
-//! the keeper has said that the journal is on disk up to where it was when the reply was made: under `always` every one, and under `everysec`
-//! those that are made while the disk has not answered for two seconds. So one fdatasync serves all who wait. Under `always` the keeper
-//! lets as many gather as waited the last time, or came meanwhile, while they come (`group.rs`): where fifty clients wait, an fdatasync
-//! for the first five has the others wait for two.
+//! A reply waits in its connection's output until what it shows is safe ([`Until`]). Under `always` that is: on disk. Under `everysec` and
+//! `no` it is in the file, written by write(2), so that a process that is killed has lost nothing that was answered; under `everysec` it
+//! is also on disk while the disk has not answered for two seconds.
+//!
+//! Whichever thread has something to say first takes the **pen** (`pen.rs`) and writes what all have said by then: a worker, before it sends
+//! the replies of a round, so that one write serves all clients of the round and no thread has to be woken for it; or the **keeper**, a
+//! thread that does whatever takes longer: it forces files to disk, and begins new ones. A worker never waits for the pen. If another
+//! thread has it, the clients wait, and that thread writes again for them.
+//!
+//! Under `always` the keeper alone writes, and one fdatasync serves all who wait. It lets as many gather as waited the last time, or came meanwhile,
+//! while they come (`group.rs`): where fifty clients wait, an fdatasync for the first five has the others wait for two.
 //!
 //! A rewrite begins with a **cut**: alone with the data, one notes where the journal is. What it says from there on goes to the next file;
 //! everything before is in the base, which a thread of its own writes. Only when the base is on disk does the manifest name it.
@@ -14,6 +19,7 @@ mod base;
 mod group;
 mod keeper;
 mod load;
+mod pen;
 #[cfg(test)]
 mod tests;
 mod waiters;
@@ -22,37 +28,63 @@ pub use load::LoadError;
 
 use std::io;
 use std::path::Path;
-use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
-use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64};
+use std::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU8, AtomicU64, fence};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread::{self, JoinHandle, Thread};
 use std::time::Duration;
 
 use crate::clients::client::ClientShared;
 use crate::config::{Config, settings};
-use crate::exec::clock::now_ms;
+use crate::exec::clock::{now_ms, steady_ms};
 use crate::exec::instance::Instance;
 use crate::exec::replication::Replication;
 use crate::exec::snapshot;
 use crate::exec::worker::Worker;
 use crate::journal::User;
 use crate::keyspace::Access;
-use crate::persistence::aof::{Fsync, Layout, Log, Policy, find};
+use crate::persistence::aof::{Fsync, Layout, Log, Now, Policy, find};
 use crate::persistence::disk::{Disk, RealDisk};
 use keeper::{Keeper, Order};
-use waiters::Waiters;
+use pen::{Cut, Pen};
+use waiters::{Released, Waiters};
 
 /// How long a disk may take under `everysec` before replies wait for it, in milliseconds.
 const PATIENCE: u64 = 2000;
+
+/// What a reply waits for that shows what the journal says up to some offset.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+enum Until {
+    /// Nothing: there are no files, or nothing can be written at present, so that nothing is changed either.
+    Nothing,
+    /// The files have that.
+    Written,
+    /// The disk has that.
+    Durable,
+}
 
 /// What everybody knows of the append-only file.
 #[derive(Debug, Default)]
 pub struct Aof {
     is_on: AtomicBool,
+    /// An [`Until`].
+    until: AtomicU8,
+    /// The files have the journal up to here.
+    written: AtomicU64,
     /// The journal is on disk up to here.
     durable: AtomicU64,
-    /// What was said before this moment is on disk, in milliseconds of Unix time.
+    /// What was said before this moment is on disk, in milliseconds of the steady clock.
     durable_at: AtomicU64,
+    /// Whether there are files that are written to.
+    has_writer: AtomicBool,
+    /// Whether that is so long ago that replies wait for the disk.
+    is_late: AtomicBool,
+    /// Held while [`Aof::until`] is decided.
+    reviewing: Mutex<()>,
+    pen: Mutex<Pen>,
+    /// The cut of a base that whatever writes next has to heed. Held while the cut is made.
+    cut: Mutex<Option<Cut>>,
     /// Clients whose replies wait.
     waiters: Waiters,
     is_failing: AtomicBool,
@@ -95,6 +127,8 @@ pub struct Figures {
 #[derive(Debug, Default)]
 struct Bell {
     has_rung: AtomicBool,
+    /// Whether it is to ring when the journal goes on.
+    is_wanted: AtomicBool,
     thread: OnceLock<Thread>,
 }
 
@@ -102,6 +136,12 @@ impl Bell {
     fn ring(&self) {
         if !self.has_rung.swap(true, Release) {
             self.unpark();
+        }
+    }
+
+    fn ring_if_wanted(&self) {
+        if self.is_wanted.load(Relaxed) {
+            self.ring();
         }
     }
 
@@ -114,6 +154,10 @@ impl Bell {
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn now() -> Now {
+    Now { unix: now_ms(), steady: steady_ms() }
 }
 
 /// Where the configuration has the files.
@@ -165,7 +209,9 @@ fn start_on(instance: &Arc<Instance>, disk: Arc<dyn Disk>) -> Result<(), LoadErr
     let offset = instance.journal.offset();
     instance.aof.is_on.store(true, Relaxed);
     instance.aof.spawn(instance).map_err(|error| LoadError::opening(&error))?;
-    instance.aof.order(Order::Keep(Box::new(log), offset));
+    // Before anybody is served.
+    instance.aof.with_pen(instance, |pen| pen.keep(&instance.aof, log, offset));
+    instance.aof.review(instance);
     Ok(())
 }
 
@@ -177,8 +223,9 @@ pub fn reload(worker: &Worker) -> Result<(), LoadError> {
     let instance = &worker.instance;
     while instance.aof.is_on()
         && !instance.aof.is_failing()
-        && instance.aof.durable.load(Acquire) < instance.journal.offset()
+        && instance.aof.written.load(Acquire) < instance.journal.offset()
     {
+        instance.aof.bell.ring();
         thread::sleep(Duration::from_millis(1));
     }
     instance.journal.mute(true);
@@ -215,36 +262,108 @@ impl Aof {
         self.is_failing.load(Relaxed)
     }
 
-    /// Up to where the journal must be on disk before a reply that is made now may leave; `None`, where it may at once.
+    fn until(&self) -> Until {
+        match self.until.load(Acquire) {
+            0 => Until::Nothing,
+            1 => Until::Written,
+            _ => Until::Durable,
+        }
+    }
+
+    /// Decides what replies wait for. To be called when anything has changed that it depends on, and now and then, as the time does.
+    pub fn review(&self, instance: &Instance) {
+        // Whoever comes last has seen what all others have changed.
+        let _one = lock(&self.reviewing);
+        let policy = policy(&instance.config);
+        let is_late = policy.fsync == Fsync::EverySecond
+            && steady_ms() > self.durable_at.load(Relaxed) + PATIENCE
+            && self.durable.load(Relaxed) < instance.journal.offset();
+        let until = if !self.is_on() || !self.has_writer.load(Relaxed) || self.is_failing() {
+            Until::Nothing
+        } else if !self.forces_nothing(instance) && (is_late || policy.fsync == Fsync::Always) {
+            Until::Durable
+        } else {
+            Until::Written
+        };
+        self.is_late.store(is_late, Relaxed);
+        self.until.store(until as u8, Release);
+        self.bell.is_wanted.store(until == Until::Durable, Relaxed);
+    }
+
+    /// Whether nothing is forced to disk at present, as the configuration says.
+    fn forces_nothing(&self, instance: &Instance) -> bool {
+        let config = &instance.config;
+        policy(config).fsync == Fsync::No
+            || self.figures.is_rewriting.load(Relaxed) && config.is_on(settings::NO_APPENDFSYNC_ON_REWRITE)
+    }
+
+    /// Up to where the journal must be written, or on disk, before a reply that is made now may leave; `None`, where it may at once. Writes
+    /// what the journal has said, where that is all that is missing and no other thread does.
     #[inline]
     pub fn holds(&self, instance: &Instance) -> Option<u64> {
-        if self.is_on() { self.holds_at(instance, instance.journal.offset()) } else { None }
+        if self.until() == Until::Nothing { None } else { self.holds_at(instance, instance.journal.offset()) }
     }
 
-    /// `offset`, if a reply that shows what the journal says up to there has to wait.
+    /// [`Aof::holds`] for a reply that shows what the journal says up to `offset`, which is returned if it has to wait.
     pub fn holds_at(&self, instance: &Instance, offset: u64) -> Option<u64> {
-        // An offset that the journal does not have is one of another stream, which nothing is kept of any more.
-        if !self.is_on() || self.durable.load(Acquire) >= offset || offset > instance.journal.offset() {
+        if self.is_safe(instance, offset) {
             return None;
         }
-        let must_wait = match policy(&instance.config).fsync {
-            Fsync::Always => true,
-            Fsync::EverySecond => {
-                // Where nothing can be written nothing is changed: all that is said then may be heard.
-                let is_late = now_ms() > self.durable_at.load(Relaxed) + PATIENCE && !self.is_failing();
-                self.figures.delayed.fetch_add(u64::from(is_late), Relaxed);
-                is_late
-            }
-            Fsync::No => false,
-        };
-        must_wait.then_some(offset)
+        self.catch_up(instance);
+        (!self.is_safe(instance, offset)).then_some(offset)
     }
 
-    /// Has the client woken when the journal may be on disk up to `offset`. To be looked at again behind this.
-    pub fn wait(&self, client: &Arc<ClientShared>, offset: u64) {
-        if self.waiters.add(client, offset, &self.durable) {
+    /// The journal's offset, if a reply that is made now has to wait until it is safe up to there: to be looked at by [`Aof::holds_at`]
+    /// when the reply is to leave, so that one write serves all replies that were made meanwhile.
+    #[inline]
+    pub fn unsafe_at(&self, instance: &Instance) -> Option<u64> {
+        if self.until() == Until::Nothing {
+            return None;
+        }
+        let offset = instance.journal.offset();
+        (!self.is_safe(instance, offset)).then_some(offset)
+    }
+
+    /// Whether replies wait for the disk, and not for the files alone.
+    #[inline]
+    pub fn is_awaiting_disk(&self) -> bool {
+        self.until() == Until::Durable
+    }
+
+    /// Whether what the journal says up to `offset` is as safe as it has to be.
+    fn is_safe(&self, instance: &Instance, offset: u64) -> bool {
+        let reached = match self.until() {
+            Until::Nothing => return true,
+            Until::Written => &self.written,
+            Until::Durable => &self.durable,
+        };
+        // An offset that the journal does not have is one of another stream, which nothing is kept of any more.
+        reached.load(Acquire) >= offset || offset > instance.journal.offset()
+    }
+
+    /// Has the client woken when what the journal says up to `offset` may be safe. To be looked at again behind this.
+    pub fn wait(&self, instance: &Instance, client: &Arc<ClientShared>, offset: u64) {
+        let Some(is_complete) = self.waiters.add(client, offset, || self.is_safe(instance, offset)) else { return };
+        self.figures.delayed.fetch_add(u64::from(self.is_late.load(Relaxed)), Relaxed);
+        if is_complete {
             self.bell.unpark();
         }
+        // Either the thread that has the pen sees the client, or this one can have the pen.
+        fence(SeqCst);
+        if self.until() == Until::Written {
+            if self.delay.load(Relaxed) == 0 { self.catch_up(instance) } else { self.bell.ring() }
+        }
+    }
+
+    /// Wakes those whose replies may leave.
+    fn release(&self, instance: &Instance) -> Released {
+        fence(SeqCst);
+        let safe = match self.until() {
+            Until::Nothing => u64::MAX,
+            Until::Written => self.written.load(Acquire),
+            Until::Durable => self.durable.load(Acquire),
+        };
+        self.waiters.release(safe, &instance.workers)
     }
 
     /// Has every write take so many microseconds longer.
@@ -260,6 +379,7 @@ impl Aof {
         let log = Log::begin(Arc::new(RealDisk), layout(&instance.config))?;
         self.spawn(instance)?;
         self.is_on.store(true, Relaxed);
+        self.review(instance);
         self.figures.is_rewriting.store(true, Relaxed);
         self.order(Order::Begin(Box::new(log)));
         Ok(())

@@ -1,6 +1,6 @@
-//! Clients whose replies wait for the disk.
+//! Clients whose replies wait for the files, or for the disk.
 
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Acquire, Ordering::Relaxed};
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
 use std::thread::{self, ThreadId};
 
@@ -14,8 +14,19 @@ use crate::exec::workers::Workers;
 #[derive(Debug, Default)]
 pub(super) struct Waiters {
     list: Mutex<Vec<Waiter>>,
+    /// How many there are.
+    len: AtomicUsize,
     /// So many are awaited; 0: none.
     awaited: AtomicUsize,
+}
+
+/// What has become of those who waited.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Released {
+    /// How many there were.
+    pub(super) waited: usize,
+    /// How many of them wait still.
+    pub(super) left: usize,
 }
 
 /// A client that is sent nothing before the journal is on disk up to `offset`.
@@ -28,33 +39,40 @@ struct Waiter {
 }
 
 impl Waiters {
-    /// Adds a client of this worker, unless the disk has enough: who need not wait is none of those who have come for the next write. It
-    /// stands here once at most, and looks again whenever it is woken. Returns whether those are complete now who are awaited.
-    pub(super) fn add(&self, client: &Arc<ClientShared>, offset: u64, durable: &AtomicU64) -> bool {
+    /// Adds a client of this worker, unless what it waits for `is_safe`: who need not wait is none of those who have come for the next write. It
+    /// stands here once at most, and looks again whenever it is woken. Returns whether those are complete now who are awaited; `None`, if it
+    /// was not added.
+    pub(super) fn add(&self, client: &Arc<ClientShared>, offset: u64, is_safe: impl FnOnce() -> bool) -> Option<bool> {
         let mut list = lock(&self.list);
         // Looked at here, as `release` comes behind what it is told: it finds the client, or the client finds that.
-        if durable.load(Acquire) >= offset || client.has_flag(flag::AWAITS_DISK) {
-            return false;
+        if is_safe() || client.has_flag(flag::AWAITS_DISK) {
+            return None;
         }
         client.set_flag(flag::AWAITS_DISK, true);
         list.push(Waiter { offset, client: Arc::clone(client), thread: thread::current().id() });
+        self.len.store(list.len(), Relaxed);
         let awaited = self.awaited.load(Relaxed);
         let is_complete = awaited != 0 && list.len() >= awaited;
         if is_complete {
             self.awaited.store(0, Relaxed);
         }
-        is_complete
+        Some(is_complete)
     }
 
-    /// Wakes those for whom it is enough that the disk has the journal up to `durable`. Returns how many there were, the others included.
-    pub(super) fn release(&self, durable: u64, workers: &Workers) -> usize {
+    /// Wakes those for whom it is enough that the journal is safe up to `safe`.
+    pub(super) fn release(&self, safe: u64, workers: &Workers) -> Released {
+        if self.len.load(Relaxed) == 0 {
+            return Released::default();
+        }
         let mut list = lock(&self.list);
-        let count = list.len();
-        let released: SmallVec<[_; 64]> = list.extract_if(.., |waiter| waiter.offset <= durable).collect();
+        let waited = list.len();
+        let released: SmallVec<[_; 64]> = list.extract_if(.., |waiter| waiter.offset <= safe).collect();
         released.iter().for_each(|waiter| waiter.client.set_flag(flag::AWAITS_DISK, false));
+        let left = list.len();
+        self.len.store(left, Relaxed);
         drop(list);
         workers.wake(released.into_iter().map(|waiter| (waiter.thread, waiter.client)));
-        count
+        Released { waited, left }
     }
 
     /// How many wait.
@@ -87,8 +105,10 @@ impl Waiters {
 mod tests {
     use super::*;
 
-    /// What is on disk at first.
-    static NOTHING: AtomicU64 = AtomicU64::new(0);
+    /// What is safe at first.
+    fn nothing() -> bool {
+        false
+    }
 
     fn clients(count: u64) -> Vec<Arc<ClientShared>> {
         let client = |id| Arc::new(ClientShared::new(id, String::new(), String::new(), -1, 0));
@@ -103,7 +123,7 @@ mod tests {
     fn those_are_woken_for_whom_the_disk_has_enough() {
         let (waiters, clients) = (Waiters::default(), clients(4));
         for (client, offset) in clients.iter().zip([10, 30, 20, 30]) {
-            waiters.add(client, offset, &NOTHING);
+            assert_eq!(waiters.add(client, offset, nothing), Some(false));
         }
         for (durable, count, left) in [
             (9, 4, [true; 4]),
@@ -113,7 +133,7 @@ mod tests {
             (u64::MAX, 0, [false; 4]),
         ] {
             assert_eq!(
-                (waiters.release(durable, &Workers::default()), waiting(&clients)),
+                (waiters.release(durable, &Workers::default()).waited, waiting(&clients)),
                 (count, left.to_vec()),
                 "{durable}"
             );
@@ -123,30 +143,33 @@ mod tests {
     #[test]
     fn a_client_stands_there_once_until_it_is_woken() {
         let (waiters, clients) = (Waiters::default(), clients(1));
-        waiters.add(&clients[0], 10, &NOTHING);
-        waiters.add(&clients[0], 20, &NOTHING);
-        assert_eq!(waiters.release(10, &Workers::default()), 1);
-        waiters.add(&clients[0], 20, &NOTHING);
-        assert_eq!((waiters.release(10, &Workers::default()), waiting(&clients)), (1, vec![true]));
+        let add = |offset| waiters.add(&clients[0], offset, nothing);
+        assert_eq!([10, 20].map(add), [Some(false), None]);
+        assert_eq!(waiters.release(10, &Workers::default()), Released { waited: 1, left: 0 });
+        assert_eq!(add(20), Some(false));
+        let released = waiters.release(10, &Workers::default());
+        assert_eq!((released, waiting(&clients)), (Released { waited: 1, left: 1 }, vec![true]));
     }
 
     #[test]
     fn who_has_been_woken_has_not_come_again_before_there_is_something_new() {
-        let (waiters, clients, durable) = (Waiters::default(), clients(2), AtomicU64::new(20));
+        let (waiters, clients) = (Waiters::default(), clients(2));
+        let add = |offset| waiters.add(&clients[0], offset, || offset <= 20);
         assert!(!waiters.await_all(1));
-        assert_eq!([10, 20].map(|offset| waiters.add(&clients[0], offset, &durable)), [false; 2]);
+        assert_eq!([10, 20].map(add), [None; 2]);
         assert_eq!((waiters.count(), waiting(&clients)), (0, vec![false; 2]));
-        assert!(waiters.add(&clients[0], 21, &durable));
+        assert_eq!(add(21), Some(true));
         assert_eq!((waiters.count(), waiting(&clients)), (1, vec![true, false]));
     }
 
     #[test]
     fn the_last_of_those_who_are_awaited_says_so() {
         let (waiters, clients) = (Waiters::default(), clients(4));
-        assert!(!waiters.add(&clients[0], 1, &NOTHING), "nobody is awaited");
+        let add = |at: usize| waiters.add(&clients[at], 1, nothing);
+        assert_eq!(add(0), Some(false), "nobody is awaited");
         assert!(waiters.await_all(1) && !waiters.is_awaiting());
         assert!(!waiters.await_all(3) && waiters.is_awaiting());
-        assert_eq!([1, 1, 2, 3].map(|at| waiters.add(&clients[at], 1, &NOTHING)), [false, false, true, false]);
+        assert_eq!([1, 1, 2, 3].map(add), [Some(false), None, Some(true), Some(false)]);
         assert!(!waiters.is_awaiting());
         assert!(!waiters.await_all(5));
         waiters.give_up();

@@ -108,8 +108,13 @@ fn send_functions(instance: &Instance, replica: &Replica) -> bool {
 
 /// The cut of a snapshot: all who wait now are sent it.
 fn cut(instance: &Instance, receivers: &Receivers, is_direct: bool) {
+    let begun = instance.replication.begin_stream(instance);
+    feed(instance, receivers, is_direct, &begun);
+}
+
+/// Those who wait are sent the stream of this name from this offset on, behind the snapshot.
+fn feed(instance: &Instance, receivers: &Receivers, is_direct: bool, (id, offset): &(String, u64)) {
     let replication = &instance.replication;
-    let (id, offset) = replication.begin_stream(instance);
     let mut senders = receivers.lock().unwrap_or_else(PoisonError::into_inner);
     for replica in replication.replicas() {
         if replica.stage() != Stage::Waits || is_direct && !replica.follower.takes_snapshots_of_unknown_length {
@@ -117,7 +122,12 @@ fn cut(instance: &Instance, receivers: &Receivers, is_direct: bool) {
         }
         let (sender, parts) = channel(CHUNKS);
         let client = Arc::clone(&replica.client);
-        let stream = instance.journal.reader(move || client.wake());
+        // Not from the end: the sign of life that is sent to replicas may stand behind the offset by now.
+        let Some(stream) = instance.journal.reader_from(*offset, move || client.wake()) else {
+            // The backlog has what was said since; where it has not, the replica asks again.
+            replica.client.kill();
+            continue;
+        };
         replica.read_by(&stream);
         let head = if replica.is_told { format!("+FULLRESYNC {id} {offset}\r\n") } else { String::new() };
         *replica.feed.lock().unwrap_or_else(PoisonError::into_inner) = Some(Feed { head, parts, stream });
@@ -294,5 +304,29 @@ impl Target for Fan {
         let left = receivers.lock().unwrap_or_else(PoisonError::into_inner).len();
         tracing::info!("Diskless rdb transfer, done reading from pipe, {left} replicas still up.");
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::clients::client::{ClientShared, Follower, SyncRequest};
+    use crate::config::Config;
+
+    /// A sign of life between the cut and the moment at which a replica begins to read is the first that it reads.
+    #[test]
+    fn a_replica_reads_from_the_offset_that_it_is_told() {
+        let instance = Arc::new(Instance::new(Arc::new(Config::default()), &crate::commands::TABLE));
+        let client = Arc::new(ClientShared::new(1, String::new(), String::new(), -1, 0));
+        let request = Some(SyncRequest::Partial("?".to_owned(), -1));
+        let follower = Follower { takes_snapshots_of_unknown_length: true, request, ..Follower::default() };
+        let _link = instance.replication.join(&instance, &client, follower, 0);
+        let begun = instance.replication.begin_stream(&instance);
+        instance.journal.tell_replicas(&[b"PING"]);
+        feed(&instance, &Receivers::default(), true, &begun);
+        let replica = instance.replication.replicas().pop().expect("it has joined");
+        let feed = replica.take_feed().expect("it is sent a snapshot");
+        assert_eq!(feed.head, format!("+FULLRESYNC {} {}\r\n", begun.0, begun.1));
+        assert_eq!((feed.stream.offset(), instance.journal.offset()), (begun.1, begun.1 + 14));
     }
 }

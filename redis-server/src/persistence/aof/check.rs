@@ -74,7 +74,7 @@ pub fn check(disk: &dyn Disk, path: &Path) -> Result<(Contents, Option<Damage>),
 /// The disk's.
 pub fn fix(disk: &dyn Disk, damage: &Damage) -> io::Result<()> {
     let Some(keeps) = damage.keeps else { return Ok(()) };
-    let mut file = disk.open(&damage.path, Open::Append)?;
+    let file = disk.open(&damage.path, Open::Append)?;
     file.truncate(keeps)?;
     file.sync()
 }

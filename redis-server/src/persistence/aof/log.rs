@@ -49,7 +49,7 @@ pub struct Log {
     layout: Layout,
     manifest: Manifest,
     /// The last file.
-    file: Box<dyn DiskFile>,
+    file: Arc<dyn DiskFile>,
     /// Its bytes; those of all files; those of all files when the base was made.
     len: u64,
     size: u64,
@@ -114,7 +114,7 @@ pub(super) fn read_whole(disk: &dyn Disk, path: &Path) -> io::Result<Vec<u8>> {
     if text.len() as u64 == MANIFEST_MAX { Err(io::ErrorKind::FileTooLarge.into()) } else { Ok(text) }
 }
 
-fn write_all(file: &mut dyn DiskFile, mut bytes: &[u8]) -> io::Result<()> {
+fn write_all(file: &dyn DiskFile, mut bytes: &[u8]) -> io::Result<()> {
     while !bytes.is_empty() {
         match file.write(bytes) {
             Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
@@ -138,8 +138,8 @@ fn write_manifest(disk: &dyn Disk, layout: &Layout, manifest: &Manifest, is_stal
         }
     } else {
         let temporary = layout.new_manifest();
-        let mut file = disk.open(&temporary, Open::Create)?;
-        write_all(&mut *file, text.as_bytes())?;
+        let file = disk.open(&temporary, Open::Create)?;
+        write_all(&*file, text.as_bytes())?;
         file.sync()?;
         drop(file);
         disk.rename(&temporary, &layout.manifest())?;
@@ -176,7 +176,7 @@ impl Log {
         }
         let file = if let Some(last) = manifest.incrs.last() {
             tracing::info!("Opening AOF incr file {} on server start", last.name);
-            disk.open(&layout.path(last), Open::Append)?
+            Arc::from(disk.open(&layout.path(last), Open::Append)?)
         } else {
             let incr = layout.incr(manifest.next_incr());
             tracing::info!("Creating AOF incr file {} on server start", incr.name);
@@ -290,30 +290,42 @@ impl Log {
         self.size += bytes as u64;
     }
 
-    /// Has everything so far outlive a crash.
+    /// Forces everything so far to disk.
     ///
     /// # Errors
     /// The disk's. What was written since the last time may be lost then, whatever a later attempt says.
-    pub fn sync(&mut self) -> io::Result<()> {
-        self.file.sync()?;
-        self.has_unsynced = false;
+    fn sync(&mut self) -> io::Result<()> {
+        if self.has_unsynced {
+            self.file.sync()?;
+            self.has_unsynced = false;
+        }
         Ok(())
     }
 
-    /// What comes goes to the next file. Everything so far outlives a crash by then: only the last file may end early.
+    /// The last file, for a thread to force to disk what it has by now. It counts as forced from here on; if that fails, the caller
+    /// must not rely on the file any more.
+    pub(super) fn begin_sync(&mut self) -> Arc<dyn DiskFile> {
+        self.has_unsynced = false;
+        Arc::clone(&self.file)
+    }
+
+    /// Appends go to the next file. The last one is forced to disk first, because only the last may end early. One that `is_torn` cannot be, so it
+    /// stays the last that counts, and the next will count when there is a base: [`Log::adopt`].
     ///
     /// # Errors
-    /// The disk's; what comes goes to the same file.
-    pub fn switch(&mut self) -> io::Result<()> {
+    /// The disk's; appends go to the same file.
+    pub fn switch(&mut self, is_torn: bool) -> io::Result<()> {
         self.settle()?;
-        self.sync()?;
-        if !self.is_listed {
-            // What there is of it belongs to a base that was given up.
+        if is_torn || !self.is_listed {
+            // Where it does not count, what there is of it belongs to a base that was given up.
             self.file = new_file(&*self.disk, &self.layout.first_incr())?;
-            self.size -= self.len;
-            self.len = 0;
+            if !self.is_listed {
+                self.size -= self.len;
+            }
+            (self.len, self.has_unsynced, self.is_listed) = (0, false, false);
             return Ok(());
         }
+        self.sync()?;
         let incr = self.layout.incr(self.manifest.next_incr());
         let file = new_file(&*self.disk, &self.layout.path(&incr))?;
         self.disk.sync_folder(self.layout.folder())?;
@@ -321,7 +333,7 @@ impl Log {
         let mut manifest = self.manifest.clone();
         manifest.incrs.push(incr);
         self.replace_manifest(manifest)?;
-        (self.file, self.len) = (file, 0);
+        (self.file, self.len, self.has_unsynced) = (file, 0, false);
         Ok(())
     }
 
@@ -362,20 +374,25 @@ impl Log {
         Ok(())
     }
 
-    /// Removes files that are no longer needed. What cannot be removed is tried again the next time.
-    pub fn remove_history(&mut self) {
+    /// Removes files that are no longer needed. What cannot be removed is tried again the next time. Their blocks are freed when what is
+    /// returned is dropped, which takes long where a file is large.
+    pub fn remove_history(&mut self) -> Vec<Box<dyn io::Read>> {
         if self.manifest.history.is_empty() || self.settle().is_err() {
-            return;
+            return Vec::new();
         }
         let mut manifest = self.manifest.clone();
+        let mut open = Vec::new();
         manifest.history.retain(|part| {
             tracing::info!("Removing the history file {} in the background", part.name);
-            let removed = self.disk.remove(&self.layout.path(part));
+            let path = self.layout.path(part);
+            open.extend(self.disk.read(&path));
+            let removed = self.disk.remove(&path);
             removed.is_err_and(|error| error.kind() != io::ErrorKind::NotFound)
         });
         if let Err(error) = self.replace_manifest(manifest) {
             tracing::warn!("the AOF manifest cannot be written: {error}");
         }
+        open
     }
 
     /// Gives up a file that does not count yet, because there is no base.
@@ -403,9 +420,9 @@ impl Log {
 }
 
 /// An empty file, to whose end is written. What was there, which an earlier attempt has left, comes back in no crash.
-fn new_file(disk: &dyn Disk, path: &Path) -> io::Result<Box<dyn DiskFile>> {
-    let mut file = disk.open(path, Open::Append)?;
+fn new_file(disk: &dyn Disk, path: &Path) -> io::Result<Arc<dyn DiskFile>> {
+    let file = disk.open(path, Open::Append)?;
     file.truncate(0)?;
     file.sync()?;
-    Ok(file)
+    Ok(Arc::from(file))
 }

@@ -19,4 +19,4 @@ pub use log::{FindError, Log, Partial};
 pub use manifest::{Manifest, ManifestError, Part, SEQ_MAX};
 pub use plain::PlainWriter;
 pub use reader::{Batch, ReadFault, Reader};
-pub use writer::{Failed, Fsync, Mark, Policy, Writer};
+pub use writer::{Failed, Fsync, Mark, Now, Policy, Sync, Writer};

@@ -4,12 +4,15 @@ use std::collections::VecDeque;
 use std::fmt;
 use std::io;
 use std::ops::Range;
+use std::sync::Arc;
 
 use super::log::{Log, Partial};
+use crate::persistence::disk::DiskFile;
 
 /// How long after a failure it is tried again, in milliseconds.
 const RETRY: u64 = 1000;
 /// How often `everysec` forces to disk, in milliseconds: so often that a disk which hangs for a second stays within the two that are promised.
+/// Marks are written as often, and where nothing more has come between two looks.
 const PERIOD: u64 = 900;
 /// Bytes that are written at once: what a failure cuts off again at most.
 const PIECE: usize = 1024 * 1024;
@@ -34,6 +37,15 @@ pub struct Policy {
     pub fsync: Fsync,
     /// Whether it says now and then when it was written.
     pub timestamps: bool,
+}
+
+/// A reading of two clocks, in milliseconds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Now {
+    /// Unix time, which may be set back.
+    pub unix: u64,
+    /// A clock that never steps, since some moment.
+    pub steady: u64,
 }
 
 /// A line that says which place of which stream the file has reached: `#REPL:<id>:<offset>`. It counts only where nothing stands behind it,
@@ -66,6 +78,24 @@ impl Mark {
 #[derive(Debug)]
 pub struct Failed(pub String);
 
+/// One file, to be forced to disk by the thread that calls [`Sync::run`], while others may write more to it.
+#[derive(Debug)]
+pub struct Sync {
+    file: Arc<dyn DiskFile>,
+    /// Everything before this offset is in the file.
+    offset: u64,
+}
+
+impl Sync {
+    /// Forces the file to disk. [`Writer::end_sync`] has to be told what has come of it.
+    ///
+    /// # Errors
+    /// The disk's.
+    pub fn run(&self) -> io::Result<()> {
+        self.file.sync()
+    }
+}
+
 /// Bytes of the stream of changes on their way to the files.
 #[derive(Debug)]
 pub struct Writer {
@@ -79,9 +109,18 @@ pub struct Writer {
     durable: u64,
     /// Where the next file begins, and in which database, if what comes there does not say it.
     switch_at: Option<(u64, Option<usize>)>,
-    synced_at: u64,
+    /// When the file was last forced to disk, and when it was last marked.
+    synced_at: Option<u64>,
+    marked_at: Option<u64>,
+    /// What was written when somebody looked last whether the file is to be forced to disk.
+    looked_at: u64,
     /// What fails, and when it is tried again.
     failure: Option<(String, u64)>,
+    /// Whether the last file could not be forced to disk: the system may have dropped what it had not written, and a later attempt
+    /// that succeeds says nothing of that (<https://lwn.net/Articles/752063/>).
+    is_torn: bool,
+    /// Whether that is so of the file in front of it, and the last counts when there is a base.
+    was_torn: bool,
     /// The time that the file has told last, in seconds, and what it has still to say of it.
     told: u64,
     telling: Vec<u8>,
@@ -103,8 +142,12 @@ impl Writer {
             written: offset,
             durable: offset,
             switch_at: None,
-            synced_at: 0,
+            synced_at: None,
+            marked_at: None,
+            looked_at: offset,
             failure: None,
+            is_torn: false,
+            was_torn: false,
             told: 0,
             telling: Vec::new(),
             no_switch: None,
@@ -121,6 +164,11 @@ impl Writer {
     /// What cannot be done at present, if anything: the data is safe no longer.
     pub fn failure(&self) -> Option<&str> {
         self.failure.as_ref().map(|(what, _)| what.as_str())
+    }
+
+    /// Whether only a new base makes the files whole again: a file could not be forced to disk.
+    pub fn needs_base(&self) -> bool {
+        self.is_torn || self.was_torn
     }
 
     /// Everything before this offset is on disk.
@@ -157,9 +205,10 @@ impl Writer {
         self.stream = stream;
     }
 
-    /// What stands in the stream from `offset` on goes to the next file; in this database, if it does not say so itself.
+    /// What stands in the stream from `offset` on goes to the next file; in this database, if it does not say so itself. What is
+    /// written already stays where it is: behind a cut that can only be what stands apart.
     pub fn switch_at(&mut self, offset: u64, db: Option<usize>) {
-        self.switch_at = Some((offset, db));
+        self.switch_at = Some((offset.max(self.written), db));
         // That of an earlier one concerns nobody any more.
         self.no_switch = None;
     }
@@ -170,6 +219,22 @@ impl Writer {
     /// Why.
     pub fn switched(&mut self) -> io::Result<bool> {
         self.no_switch.take().map_or_else(|| Ok(self.switch_at.is_none()), Err)
+    }
+
+    /// Makes the base of what [`Log::adopt`] says. Files that could not be forced to disk count no longer then.
+    ///
+    /// # Errors
+    /// The disk's; the files are as they were.
+    pub fn adopt(&mut self, is_rdb: bool, goes_on: bool, now: Now) -> io::Result<()> {
+        if !self.log.is_listed() && !self.is_torn {
+            self.force(now)?;
+        }
+        self.log.adopt(is_rdb, goes_on)?;
+        if std::mem::take(&mut self.was_torn) {
+            // What is behind the base is on disk by the next time that it is due, which is now.
+            self.synced_at = None;
+        }
+        Ok(())
     }
 
     /// Takes whole units, which stand behind those that were taken before; those that stand `apart` in the stream are passed
@@ -185,60 +250,125 @@ impl Writer {
         bytes.shrink_to(KEPT);
     }
 
-    /// Does what is to be done at `now`, in milliseconds. Where a failure has to wait, nothing.
+    /// Writes what was taken, up to where the next file begins, which takes longer: [`Writer::advance`]. Forces nothing to disk.
+    pub fn write(&mut self, now: Now, timestamps: bool) {
+        if !self.is_waiting(now) {
+            let end = self.switch_at.map_or(u64::MAX, |(at, _)| at);
+            let written = self.write_up_to(end, now, timestamps);
+            self.note(written, now);
+        }
+    }
+
+    /// Does all that is to be done at `now`, but forcing to disk what others may do, with [`Writer::begin_sync`]. Where a failure has
+    /// to wait, nothing.
+    pub fn advance(&mut self, now: Now, timestamps: bool) {
+        if !self.is_waiting(now) {
+            let done = self.write_all(now, timestamps);
+            self.note(done, now);
+        }
+    }
+
+    /// [`Writer::advance`], and forces to disk what is to be.
     ///
     /// # Errors
     /// The disk's, under [`Fsync::Always`]: it can be kept no longer.
-    pub fn advance(&mut self, now: u64, policy: Policy) -> Result<(), Failed> {
-        if self.failure.as_ref().is_some_and(|(_, retry_at)| now < *retry_at) {
-            return Ok(());
+    pub fn advance_and_sync(&mut self, now: Now, policy: Policy) -> Result<(), Failed> {
+        self.advance(now, policy.timestamps);
+        if let Some(sync) = self.begin_sync(now, policy.fsync) {
+            let synced = sync.run();
+            self.end_sync(&sync, synced, now);
         }
-        let done = self.write(now, policy).and_then(|()| self.sync(now, policy.fsync));
-        match done {
-            Ok(()) => {
-                if self.failure.take().is_some() {
-                    tracing::warn!("AOF write error looks solved. The server can write again.");
-                }
-                Ok(())
-            }
-            Err(error) if policy.fsync == Fsync::Always => Err(Failed(error.to_string())),
-            Err(error) => {
-                if self.failure.is_none() {
-                    tracing::warn!("Error writing to the AOF file: {error}");
-                }
-                self.failure = Some((error.to_string(), now + RETRY));
-                Ok(())
-            }
+        match &self.failure {
+            Some((what, _)) if policy.fsync == Fsync::Always => Err(Failed(what.clone())),
+            _ => Ok(()),
         }
+    }
+
+    /// What is to be forced to disk at `now`, if anything. The caller runs it, and says what has come of it.
+    pub fn begin_sync(&mut self, now: Now, fsync: Fsync) -> Option<Sync> {
+        if self.is_waiting(now) {
+            return None;
+        }
+        let is_due = |at: Option<u64>| at.is_none_or(|at| now.steady >= at + PERIOD);
+        let is_quiet = std::mem::replace(&mut self.looked_at, self.written) == self.written;
+        if is_quiet || is_due(self.marked_at) {
+            self.marked_at = Some(now.steady);
+            let marked = self.mark();
+            self.note(marked, now);
+        }
+        let is_wanted = match fsync {
+            Fsync::Always => true,
+            Fsync::EverySecond => is_due(self.synced_at),
+            Fsync::No => false,
+        };
+        if is_wanted { self.sync(now) } else { None }
+    }
+
+    /// What has come of forcing a file to disk.
+    pub fn end_sync(&mut self, sync: &Sync, synced: io::Result<()>, now: Now) {
+        let ended = self.synced(sync, synced);
+        self.note(ended, now);
     }
 
     /// Writes everything, and has it outlive a crash.
     ///
     /// # Errors
     /// The disk's.
-    pub fn finish(&mut self, now: u64, policy: Policy) -> io::Result<()> {
-        self.write(now, policy)?;
+    pub fn finish(&mut self, now: Now, timestamps: bool) -> io::Result<()> {
+        self.write_all(now, timestamps)?;
+        self.mark()?;
         self.force(now)
     }
 
-    fn write(&mut self, now: u64, policy: Policy) -> io::Result<()> {
-        if let Some((at, db)) = self.switch_at {
-            self.write_up_to(at, now, policy)?;
-            if self.written == at {
-                self.force(now)?;
-                self.switch_at = None;
-                self.no_switch = self.log.switch().err();
-                if self.no_switch.is_none() {
-                    self.begin_in(db);
-                    self.marked = None;
+    /// Whether what has failed is not tried again yet.
+    fn is_waiting(&self, now: Now) -> bool {
+        self.failure.as_ref().is_some_and(|(_, retry_at)| now.steady < *retry_at)
+    }
+
+    /// Notes what has come of an attempt.
+    fn note(&mut self, done: io::Result<()>, now: Now) {
+        match done {
+            Err(error) => {
+                if self.failure.is_none() {
+                    tracing::warn!("Error writing to the AOF file: {error}");
                 }
+                self.failure = Some((error.to_string(), now.steady + RETRY));
+            }
+            Ok(()) if self.failure.is_some() && !self.needs_base() => {
+                self.failure = None;
+                tracing::warn!("AOF write error looks solved. The server can write again.");
+            }
+            Ok(()) => {}
+        }
+    }
+
+    fn write_all(&mut self, now: Now, timestamps: bool) -> io::Result<()> {
+        if let Some((at, db)) = self.switch_at {
+            self.write_up_to(at, now, timestamps)?;
+            if self.written == at {
+                self.switch(db, now)?;
             }
         }
         if !self.pending.is_empty() {
-            self.write_up_to(u64::MAX, now, policy)?;
+            self.write_up_to(u64::MAX, now, timestamps)?;
             self.pending.shrink_to(KEPT);
         }
-        self.mark()
+        Ok(())
+    }
+
+    /// What comes goes to the next file.
+    fn switch(&mut self, db: Option<usize>, now: Now) -> io::Result<()> {
+        if !self.is_torn {
+            self.force(now)?;
+        }
+        self.switch_at = None;
+        self.no_switch = self.log.switch(self.is_torn).err();
+        if self.no_switch.is_none() {
+            self.was_torn |= std::mem::take(&mut self.is_torn);
+            self.begin_in(db);
+            self.marked = None;
+        }
+        Ok(())
     }
 
     /// Says where in the stream the file ends.
@@ -262,10 +392,10 @@ impl Writer {
         told.map_err(|partial| partial.error)
     }
 
-    fn write_up_to(&mut self, end: u64, now: u64, policy: Policy) -> io::Result<()> {
-        let wanted = usize::try_from(end - self.written).unwrap_or(usize::MAX).min(self.pending.len());
-        if wanted > 0 && policy.timestamps && now / 1000 > self.told {
-            self.told = now / 1000;
+    fn write_up_to(&mut self, end: u64, now: Now, timestamps: bool) -> io::Result<()> {
+        let wanted = usize::try_from(end.saturating_sub(self.written)).unwrap_or(usize::MAX).min(self.pending.len());
+        if wanted > 0 && timestamps && now.unix / 1000 > self.told {
+            self.told = now.unix / 1000;
             self.telling.extend_from_slice(format!("#TS:{}\r\n", self.told).as_bytes());
         }
         self.tell()?;
@@ -299,22 +429,34 @@ impl Writer {
         failed.map_or(Ok(()), Err)
     }
 
-    fn sync(&mut self, now: u64, fsync: Fsync) -> io::Result<()> {
-        let is_due = match fsync {
-            Fsync::Always => true,
-            Fsync::EverySecond => now >= self.synced_at + PERIOD || now < self.synced_at,
-            Fsync::No => false,
-        };
-        if is_due { self.force(now) } else { Ok(()) }
+    /// What is to be forced to disk. A file that could not be is not tried again: it would count for nothing.
+    fn sync(&mut self, now: Now) -> Option<Sync> {
+        if self.is_torn {
+            return None;
+        }
+        self.synced_at = Some(now.steady);
+        if self.log.has_unsynced() {
+            return Some(Sync { file: self.log.begin_sync(), offset: self.written });
+        }
+        if !self.needs_base() {
+            self.durable = self.written;
+        }
+        None
     }
 
-    fn force(&mut self, now: u64) -> io::Result<()> {
-        if self.log.has_unsynced() {
-            self.log.sync()?;
+    fn synced(&mut self, sync: &Sync, synced: io::Result<()>) -> io::Result<()> {
+        self.is_torn |= synced.is_err();
+        if !self.needs_base() {
+            self.durable = sync.offset;
         }
-        // Not where that fails: it is due again as soon as it is tried.
-        self.synced_at = now;
-        self.durable = self.written;
-        Ok(())
+        synced
+    }
+
+    fn force(&mut self, now: Now) -> io::Result<()> {
+        match self.sync(now) {
+            Some(sync) => self.synced(&sync, sync.run()),
+            None if self.is_torn => Err(io::Error::other("the file could not be forced to disk before")),
+            None => Ok(()),
+        }
     }
 }

@@ -59,26 +59,26 @@ pub trait Disk: fmt::Debug + Send + Sync {
     fn sync_folder(&self, path: &Path) -> io::Result<()>;
 }
 
-/// A file that is written at its end.
-pub trait DiskFile: fmt::Debug + Send {
+/// A file that is written at its end. One thread may force it to disk while another writes.
+pub trait DiskFile: fmt::Debug + Send + Sync {
     /// Writes some of the bytes; returns how many.
     ///
     /// # Errors
     /// The system's, here as in all of the others.
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize>;
+    fn write(&self, bytes: &[u8]) -> io::Result<usize>;
     /// Has what was written outlive a crash.
     ///
     /// # Errors
     /// The system's.
-    fn sync(&mut self) -> io::Result<()>;
+    fn sync(&self) -> io::Result<()>;
     /// Has the system begin to force these bytes to the disk, which nobody waits for: [`DiskFile::sync`] has less to do then, and
     /// says whether it has worked.
-    fn begin_sync(&mut self, bytes: Range<u64>);
+    fn begin_sync(&self, bytes: Range<u64>);
     /// Cuts the file off.
     ///
     /// # Errors
     /// The system's.
-    fn truncate(&mut self, len: u64) -> io::Result<()>;
+    fn truncate(&self, len: u64) -> io::Result<()>;
 }
 
 /// The folder in which a file is.

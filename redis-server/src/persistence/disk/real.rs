@@ -1,7 +1,7 @@
 //! The system's disk.
 
 use std::fs::{self, File};
-use std::io::{self, Read, Write as _};
+use std::io::{self, Read};
 use std::num::NonZeroU64;
 use std::ops::Range;
 use std::path::Path;
@@ -52,21 +52,20 @@ impl Disk for RealDisk {
 }
 
 impl DiskFile for File {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        io::Write::write(self, bytes)
+    fn write(&self, bytes: &[u8]) -> io::Result<usize> {
+        io::Write::write(&mut &*self, bytes)
     }
 
-    fn sync(&mut self) -> io::Result<()> {
-        self.flush()?;
+    fn sync(&self) -> io::Result<()> {
         self.sync_data()
     }
 
-    fn begin_sync(&mut self, bytes: Range<u64>) {
+    fn begin_sync(&self, bytes: Range<u64>) {
         // Whoever wants its pages back has them written first, and waits for nothing. A refusal is no harm.
-        let _ = fadvise(&*self, bytes.start, NonZeroU64::new(bytes.end - bytes.start), Advice::DontNeed);
+        let _ = fadvise(self, bytes.start, NonZeroU64::new(bytes.end - bytes.start), Advice::DontNeed);
     }
 
-    fn truncate(&mut self, len: u64) -> io::Result<()> {
+    fn truncate(&self, len: u64) -> io::Result<()> {
         self.set_len(len)
     }
 }

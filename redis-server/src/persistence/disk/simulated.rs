@@ -30,6 +30,8 @@ struct State {
     /// One call in so many fails.
     fails_one_in: Option<u64>,
     fault: Option<Fault>,
+    /// Whether what a file could not be forced to disk with is dropped, as Linux does.
+    forgets: bool,
 }
 
 /// What is done with the disk and fails, whatever chance says.
@@ -47,6 +49,20 @@ pub(crate) enum Fault {
 struct File {
     bytes: Vec<u8>,
     durable: Vec<u8>,
+    /// What was dropped: it is read as it was written until the machine fails, and reaches the disk no more.
+    dropped: Vec<Range<usize>>,
+}
+
+impl File {
+    /// What reaches the disk of it.
+    fn reaching(&self) -> Vec<u8> {
+        let mut bytes = self.bytes.clone();
+        for dropped in &self.dropped {
+            let end = dropped.end.min(bytes.len());
+            bytes.get_mut(dropped.start..end).into_iter().for_each(|part| part.fill(0));
+        }
+        bytes
+    }
 }
 
 #[derive(Debug)]
@@ -123,6 +139,7 @@ impl SimulatedDisk {
             calls: Vec::new(),
             fails_one_in: None,
             fault: None,
+            forgets: false,
         })))
     }
 
@@ -150,11 +167,16 @@ impl SimulatedDisk {
         self.state().fault = fault;
     }
 
+    /// From now on the system drops what it could not force to disk.
+    pub(crate) fn forget(&self) {
+        self.state().forgets = true;
+    }
+
     /// There is this file, whatever was there before.
     pub(crate) fn put(&self, path: &Path, bytes: &[u8]) {
         let state = &mut *self.state();
         let number = state.files.len();
-        state.files.insert(number, File { bytes: bytes.to_vec(), durable: bytes.to_vec() });
+        state.files.insert(number, File { bytes: bytes.to_vec(), durable: bytes.to_vec(), dropped: Vec::new() });
         state.names.insert(path.to_owned(), number);
         state.durable.insert(path.to_owned(), number);
     }
@@ -196,6 +218,7 @@ impl SimulatedDisk {
         for file in files.values_mut() {
             file.bytes = remains(state, file);
             file.durable.clone_from(&file.bytes);
+            file.dropped.clear();
         }
         state.files = files;
     }
@@ -203,6 +226,7 @@ impl SimulatedDisk {
 
 /// What a crash leaves of a file: all that was forced to disk, and of the rest a part, maybe with zeros in the place of another part.
 fn remains(state: &mut State, file: &File) -> Vec<u8> {
+    let file = &File { bytes: file.reaching(), ..file.clone() };
     if !file.bytes.starts_with(&file.durable) {
         // It was cut off.
         return if state.below(2) == 0 { file.durable.clone() } else { file.bytes.clone() };
@@ -281,7 +305,7 @@ impl Disk for SimulatedDisk {
 }
 
 impl DiskFile for Handle {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+    fn write(&self, bytes: &[u8]) -> io::Result<usize> {
         let state = &mut *self.disk.state();
         let failed = state.call("write");
         // One that fails may have written some, which the next attempt says.
@@ -296,19 +320,26 @@ impl DiskFile for Handle {
         if count > 0 { Ok(count) } else { failed.map(|()| count) }
     }
 
-    fn sync(&mut self) -> io::Result<()> {
+    fn sync(&self) -> io::Result<()> {
         let state = &mut *self.disk.state();
-        state.call("sync")?;
+        let synced = state.call("sync");
+        let forgets = state.forgets;
         let file = state.files.get_mut(&self.number).unwrap();
-        file.durable.clone_from(&file.bytes);
-        Ok(())
+        match &synced {
+            Ok(()) => file.durable = file.reaching(),
+            Err(_) if forgets && file.bytes.len() > file.durable.len() => {
+                file.dropped.push(file.durable.len()..file.bytes.len());
+            }
+            Err(_) => {}
+        }
+        synced
     }
 
-    fn begin_sync(&mut self, _: Range<u64>) {
+    fn begin_sync(&self, _: Range<u64>) {
         // A crash may find anything of what was written anyway.
     }
 
-    fn truncate(&mut self, len: u64) -> io::Result<()> {
+    fn truncate(&self, len: u64) -> io::Result<()> {
         let state = &mut *self.disk.state();
         state.call("truncate")?;
         state.files.get_mut(&self.number).unwrap().bytes.truncate(len as usize);

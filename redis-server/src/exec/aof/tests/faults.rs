@@ -2,8 +2,8 @@
 
 use std::io::ErrorKind;
 
-use super::life::Life;
-use crate::persistence::aof::Fsync;
+use super::life::{Life, path};
+use crate::persistence::aof::{Fsync, Now, Policy};
 use crate::persistence::disk::simulated::{Fault, SimulatedDisk};
 
 /// A disk that is full, one that cannot be read or written (EIO), one that may only be read, one that refuses, a folder that is gone.
@@ -35,7 +35,10 @@ fn begin(is_rdb: bool, seed: u64) -> (SimulatedDisk, Life) {
 /// The disk works again: so does everything, nothing is missing, and a crash loses nothing of what is on disk.
 fn recover(disk: &SimulatedDisk, mut life: Life, is_rdb: bool, what: &str) {
     disk.fail(None);
-    (0..TURNS).for_each(|_| assert!(life.write(Fsync::EverySecond), "{what}"));
+    (0..TURNS).for_each(|_| {
+        assert!(life.write(Fsync::EverySecond), "{what}");
+        life.heal();
+    });
     assert_eq!(life.writer.failure(), None, "{what}");
     life.say();
     (0..TURNS).for_each(|_| assert!(life.write(Fsync::EverySecond), "{what}"));
@@ -108,4 +111,80 @@ fn what_is_refused_for_long() {
             }
         }
     }
+}
+
+/// Linux drops what it could not force to disk, and says so once. What is acknowledged from then on is on disk nevertheless: a new base has
+/// it, and nothing is said to be on disk before.
+#[test]
+fn what_could_not_be_forced_to_disk_is_not_taken_for_durable_when_the_disk_works_again() {
+    for is_rdb in [true, false] {
+        for seed in 1..=50 {
+            let (disk, mut life) = begin(is_rdb, seed);
+            disk.forget();
+            let before = life.acknowledged();
+            disk.fail(Some(Fault::Named("sync", ErrorKind::Other)));
+            some_units(&mut life, Fsync::EverySecond);
+            assert!(life.writer.needs_base() && life.writer.failure().is_some());
+            disk.fail(None);
+            (0..TURNS).for_each(|_| assert!(life.write(Fsync::EverySecond)));
+            let torn = life.acknowledged();
+            assert_eq!(torn, before, "seed {seed}: the disk does not have it, whatever it says");
+            life.heal();
+            (0..TURNS).for_each(|_| assert!(life.write(Fsync::EverySecond)));
+            assert_eq!((life.writer.needs_base(), life.writer.failure()), (false, None));
+            assert_eq!(life.acknowledged(), life.said);
+            disk.recover();
+            assert!(Life::start(&disk, is_rdb, life.said, life.said).is_ok(), "seed {seed}");
+        }
+    }
+}
+
+/// A clock that is set back puts off neither what is to be tried again nor what is to be forced to disk.
+#[test]
+fn a_clock_that_is_set_back_puts_nothing_off() {
+    let (disk, mut life) = begin(true, 1);
+    disk.fail(Some(Fault::Named("write", ErrorKind::StorageFull)));
+    life.say();
+    assert!(life.write(Fsync::EverySecond));
+    assert!(life.writer.failure().is_some());
+    disk.fail(None);
+    life.set_back();
+    (0..TURNS).for_each(|_| assert!(life.write(Fsync::EverySecond)));
+    assert_eq!(life.writer.failure(), None);
+    assert_eq!(life.acknowledged(), life.said);
+}
+
+/// What is for replicas only may be written past when a cut is told in front of it.
+#[test]
+fn a_cut_that_is_passed_already_is_made_all_the_same() {
+    let (disk, mut life) = begin(true, 1);
+    life.cut_in_front_of_what_is_apart();
+    assert!(life.write(Fsync::EverySecond));
+    assert!(life.writer.switched().unwrap(), "the next file is there");
+    disk.recover();
+    assert!(Life::start(&disk, true, life.said, life.said).is_ok());
+}
+
+/// A mark after every write would be most of the file where writes are small. There is one each 900 ms, and one at the end.
+#[test]
+fn a_file_is_marked_now_and_then_and_at_its_end() {
+    let (disk, mut life) = begin(true, 1);
+    life.writer.belongs_to(Some("0123456789abcdef0123456789abcdef01234567".to_owned()));
+    let turn = |life: &mut Life, number: u64| {
+        let now = Now { unix: 5000 + 10 * number, steady: 5000 + 10 * number };
+        life.writer.advance_and_sync(now, Policy { fsync: Fsync::EverySecond, timestamps: false }).unwrap();
+        let text = String::from_utf8(disk.bytes(&path("appendonly.aof.1.incr.aof"))).unwrap();
+        (text.lines().filter(|line| line.starts_with("#REPL:")).count(), text)
+    };
+    let marks = (0..200).map(|number| {
+        life.say();
+        turn(&mut life, number).0
+    });
+    let marks: Vec<_> = marks.collect();
+    assert_eq!((marks[0], marks[89], marks[90], marks[179], marks[180], marks[199]), (1, 1, 2, 2, 3, 3));
+    let (marks, text) = turn(&mut life, 200);
+    let offset = life.writer.written();
+    assert_eq!(marks, 4);
+    assert!(text.ends_with(&format!("\r\n#REPL:0123456789abcdef0123456789abcdef01234567:{offset}\r\n")), "{text}");
+    assert_eq!(turn(&mut life, 500).0, 4, "it has not become longer");
 }

@@ -12,7 +12,7 @@ use crate::exec::instance::Instance;
 use crate::exec::worker::Worker;
 use crate::keyspace::{Entry, Object, StrRef, Value, ValueRef};
 use crate::persistence::SnapshotFile;
-use crate::persistence::aof::{Fsync, Layout, Log, Policy, Writer};
+use crate::persistence::aof::{Fsync, Layout, Log, Now, Policy, Writer};
 use crate::persistence::disk::Disk;
 use crate::persistence::disk::simulated::SimulatedDisk;
 use crate::persistence::rdb::{self, Access, WriteOptions};
@@ -24,6 +24,9 @@ const UNITS: u64 = 12;
 /// What `everysec` may lose, in milliseconds.
 const PROMISE: u64 = 2000;
 
+/// What is for replicas only, behind every third unit.
+const APART: &[u8] = b"*1\r\n$7\r\nUNKNOWN\r\n";
+
 /// A server without clients.
 pub(super) struct Life {
     pub(super) disk: SimulatedDisk,
@@ -34,7 +37,9 @@ pub(super) struct Life {
     ends: Vec<(u64, u64, u64)>,
     offset: u64,
     now: u64,
-    /// What is kept while there is no base: what was when it was switched off.
+    /// By how much Unix time was set back, in milliseconds.
+    set_back: u64,
+    /// What is kept while the last file does not count: what was when it began.
     floor: u64,
 }
 
@@ -136,16 +141,17 @@ impl Life {
         let empty = base(0, is_rdb);
         let log = Log::open(shared, layout(), manifest, is_rdb, |file| file.write_all(&empty))?;
         let (writer, ends) = (Writer::new(log, 0), vec![(said, 0, 0)]);
-        Ok(Self { disk: disk.clone(), writer, is_rdb, said, ends, offset: 0, now: 1000, floor: said })
+        Ok(Self { disk: disk.clone(), writer, is_rdb, said, ends, offset: 0, now: 1000, set_back: 0, floor: said })
     }
 
     /// What must be there from now on, whatever happens.
     pub(super) fn acknowledged(&mut self) -> u64 {
-        if !self.writer.log().is_listed() {
-            return self.floor;
+        if self.writer.log().is_listed() {
+            let durable = self.writer.durable();
+            let last = self.ends.iter().rev().find(|(_, end, _)| *end <= durable);
+            self.floor = last.map_or(0, |(said, ..)| *said);
         }
-        let durable = self.writer.durable();
-        self.ends.iter().rev().find(|(_, end, _)| *end <= durable).map_or(0, |(said, ..)| *said)
+        self.floor
     }
 
     pub(super) fn say(&mut self) {
@@ -157,18 +163,29 @@ impl Life {
         if self.said.is_multiple_of(3) {
             // What is for replicas only is in no file.
             let begin = self.offset;
-            bytes.extend_from_slice(b"*1\r\n$7\r\nUNKNOWN\r\n");
-            self.offset += 17;
+            bytes.extend_from_slice(APART);
+            self.offset += APART.len() as u64;
             apart.push(begin..self.offset);
         }
         self.writer.take(&mut bytes, &mut apart);
     }
 
+    fn now(&self) -> Now {
+        Now { unix: self.now.saturating_sub(self.set_back), steady: self.now }
+    }
+
+    /// Unix time is set back by an hour.
+    pub(super) fn set_back(&mut self) {
+        self.set_back = 3_600_000;
+    }
+
     /// Writes what was said; false, where the server has to end.
     pub(super) fn write(&mut self, fsync: Fsync) -> bool {
         self.now += 300;
+        // The files may begin to count no longer.
+        self.acknowledged();
         let timestamps = self.said.is_multiple_of(2);
-        let goes_on = self.writer.advance(self.now, Policy { fsync, timestamps }).is_ok();
+        let goes_on = self.writer.advance_and_sync(self.now(), Policy { fsync, timestamps }).is_ok();
         let works = self.writer.failure().is_none() && !self.disk.is_unsound();
         if goes_on && fsync == Fsync::EverySecond && works {
             let durable = self.writer.durable();
@@ -176,6 +193,20 @@ impl Life {
             assert!(oldest.is_none_or(|(_, _, at)| at + PROMISE > self.now), "{oldest:?} at {}", self.now);
         }
         goes_on
+    }
+
+    /// The next file begins in front of what is for replicas only, which is the last that was said.
+    pub(super) fn cut_in_front_of_what_is_apart(&mut self) {
+        assert!(self.said.is_multiple_of(3) && self.writer.written() == self.offset);
+        self.writer.switch_at(self.offset - APART.len() as u64, None);
+    }
+
+    /// Does what the keeper does where files could not be forced to disk: makes a new base.
+    pub(super) fn heal(&mut self) {
+        if self.writer.needs_base() {
+            // Where a failure has to wait it is tried again.
+            let _ = self.try_rewrite(Fsync::EverySecond);
+        }
     }
 
     fn write_base(&mut self) -> io::Result<()> {
@@ -192,7 +223,8 @@ impl Life {
             return Err(io::ErrorKind::Interrupted.into());
         }
         let is_rdb = self.is_rdb;
-        self.writer.log().adopt(is_rdb, true)?;
+        let now = self.now();
+        self.writer.adopt(is_rdb, true, now)?;
         self.writer.log().remove_history();
         Ok(())
     }
@@ -218,10 +250,9 @@ impl Life {
 
     /// Is switched off and on again. False: it stays off, or the server has to end.
     pub(super) fn begin_anew(&mut self, fsync: Fsync) -> bool {
-        let policy = Policy { fsync, timestamps: false };
         // The server says that it could not, and goes on without.
-        let _ = self.writer.finish(self.now, policy);
-        self.floor = self.acknowledged();
+        let _ = self.writer.finish(self.now(), false);
+        self.acknowledged();
         self.writer.log().abandon();
         let disk = Arc::clone(self.writer.log().disk());
         let Ok(log) = Log::begin(disk, layout()) else { return false };

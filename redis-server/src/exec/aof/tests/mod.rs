@@ -4,4 +4,5 @@ mod crashes;
 mod damage;
 mod faults;
 mod life;
+mod panics;
 mod waits;

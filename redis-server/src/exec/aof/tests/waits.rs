@@ -10,9 +10,9 @@ use std::time::{Duration, Instant};
 
 use server_runtime::Running;
 
-use super::super::{PATIENCE, start_on};
+use super::super::{PATIENCE, layout, start_on};
 use super::life::config;
-use crate::exec::clock::now_ms;
+use crate::exec::clock::{now_ms, steady_ms};
 use crate::exec::instance::Instance;
 use crate::persistence::disk::simulated::{Fault, SimulatedDisk};
 use crate::persistence::disk::{Disk, DiskFile, Open};
@@ -21,16 +21,22 @@ use crate::runtime::start_at;
 /// How long anything may take on a busy machine.
 const LONG: Duration = Duration::from_secs(30);
 
-/// A disk that hangs, while it is told to, when something is to be forced to it.
+/// A disk of which one call hangs while it is told to.
 #[derive(Clone, Debug)]
 struct HangingDisk {
     disk: SimulatedDisk,
     gate: Arc<(Mutex<Gate>, Condvar)>,
 }
 
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Call {
+    Write,
+    Sync,
+}
+
 #[derive(Debug, Default)]
 struct Gate {
-    is_shut: bool,
+    shut: Option<Call>,
     waiting: usize,
 }
 
@@ -42,14 +48,25 @@ impl HangingDisk {
         Self { disk: SimulatedDisk::new(1), gate: Arc::default() }
     }
 
-    fn hang(&self, is_shut: bool) {
-        self.gate.0.lock().unwrap().is_shut = is_shut;
+    /// Has this call hang from now on, or none.
+    fn hang(&self, call: Option<Call>) {
+        self.gate.0.lock().unwrap().shut = call;
         self.gate.1.notify_all();
     }
 
     /// Whether somebody waits for it.
     fn is_hanging(&self) -> bool {
         self.gate.0.lock().unwrap().waiting > 0
+    }
+
+    fn pass(&self, call: Call) {
+        let (gate, opened) = &*self.gate;
+        let mut gate = gate.lock().unwrap();
+        gate.waiting += 1;
+        while gate.shut == Some(call) {
+            gate = opened.wait(gate).unwrap();
+        }
+        gate.waiting -= 1;
     }
 }
 
@@ -84,36 +101,61 @@ impl Disk for HangingDisk {
 }
 
 impl DiskFile for HangingFile {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+    fn write(&self, bytes: &[u8]) -> io::Result<usize> {
+        self.1.pass(Call::Write);
         self.0.write(bytes)
     }
 
-    fn sync(&mut self) -> io::Result<()> {
-        let (gate, opened) = &*self.1.gate;
-        let mut gate = gate.lock().unwrap();
-        gate.waiting += 1;
-        while gate.is_shut {
-            gate = opened.wait(gate).unwrap();
-        }
-        gate.waiting -= 1;
-        drop(gate);
+    fn sync(&self) -> io::Result<()> {
+        self.1.pass(Call::Sync);
         self.0.sync()
     }
 
-    fn begin_sync(&mut self, bytes: Range<u64>) {
+    fn begin_sync(&self, bytes: Range<u64>) {
         self.0.begin_sync(bytes);
     }
 
-    fn truncate(&mut self, len: u64) -> io::Result<()> {
+    fn truncate(&self, len: u64) -> io::Result<()> {
         self.0.truncate(len)
     }
+}
+
+pub(super) type Client = BufReader<TcpStream>;
+
+pub(super) fn connect(running: &Running) -> Client {
+    let client = TcpStream::connect(running.local_addrs()[0]).unwrap();
+    client.set_nodelay(true).unwrap();
+    client.set_read_timeout(Some(LONG)).unwrap();
+    BufReader::new(client)
+}
+
+pub(super) fn send(client: &mut Client, line: &str) {
+    client.get_mut().write_all(format!("{line}\r\n").as_bytes()).unwrap();
+}
+
+pub(super) fn reply(client: &mut Client) -> String {
+    let mut line = String::new();
+    client.read_line(&mut line).expect("a reply");
+    line.trim_end().to_owned()
+}
+
+/// Whether a reply has come.
+fn has_reply(client: &mut Client) -> bool {
+    if !client.buffer().is_empty() {
+        return true;
+    }
+    let stream = client.get_mut();
+    stream.set_nonblocking(true).unwrap();
+    let found = stream.peek(&mut [0]);
+    stream.set_nonblocking(false).unwrap();
+    matches!(found, Ok(1..))
 }
 
 /// A server, its disk, and a client.
 struct Setting {
     disk: HangingDisk,
     instance: Arc<Instance>,
-    client: BufReader<TcpStream>,
+    client: Client,
     running: Option<Running>,
 }
 
@@ -123,20 +165,20 @@ impl Setting {
         let (running, instance) = start_at(vec!["127.0.0.1:0".parse().unwrap()], config).unwrap();
         let disk = HangingDisk::new();
         start_on(&instance, Arc::new(disk.clone())).unwrap();
-        let client = TcpStream::connect(running.local_addrs()[0]).unwrap();
-        client.set_nodelay(true).unwrap();
-        client.set_read_timeout(Some(LONG)).unwrap();
-        Self { disk, instance, client: BufReader::new(client), running: Some(running) }
+        let client = connect(&running);
+        Self { disk, instance, client, running: Some(running) }
     }
 
     fn send(&mut self, line: &str) {
-        self.client.get_mut().write_all(format!("{line}\r\n").as_bytes()).unwrap();
+        send(&mut self.client, line);
     }
 
     fn reply(&mut self) -> String {
-        let mut line = String::new();
-        self.client.read_line(&mut line).expect("a reply");
-        line.trim_end().to_owned()
+        reply(&mut self.client)
+    }
+
+    fn connect(&self) -> Client {
+        connect(self.running.as_ref().expect("it runs until it is dropped"))
     }
 
     fn ask(&mut self, line: &str) -> String {
@@ -146,16 +188,12 @@ impl Setting {
 
     /// Whether a reply has come.
     fn has_reply(&mut self) -> bool {
-        let stream = self.client.get_mut();
-        stream.set_nonblocking(true).unwrap();
-        let found = stream.peek(&mut [0]);
-        stream.set_nonblocking(false).unwrap();
-        matches!(found, Ok(1..))
+        has_reply(&mut self.client)
     }
 
     /// Has the disk hang, with something that waits for it.
     fn hang(&mut self) {
-        self.disk.hang(true);
+        self.disk.hang(Some(Call::Sync));
         let mut sent = 0;
         until("the disk hangs", || {
             // Under `everysec` something has to be there that is to be forced to disk.
@@ -174,7 +212,7 @@ impl Setting {
 
 impl Drop for Setting {
     fn drop(&mut self) {
-        self.disk.hang(false);
+        self.disk.hang(None);
         self.disk.disk.fail(None);
         self.instance.aof.finish();
         if let Some(running) = self.running.take() {
@@ -185,7 +223,7 @@ impl Drop for Setting {
 }
 
 #[track_caller]
-fn until(what: &str, mut holds: impl FnMut() -> bool) {
+pub(super) fn until(what: &str, mut holds: impl FnMut() -> bool) {
     let start = Instant::now();
     while !holds() {
         assert!(start.elapsed() < LONG, "waited in vain: {what}");
@@ -212,7 +250,7 @@ fn under_everysec_no_reply_waits_for_a_disk_that_hangs_for_a_second() {
             }
         }
         let (is_proof, hangs) = (setting.delayed() == before, setting.disk.is_hanging());
-        setting.disk.hang(false);
+        setting.disk.hang(None);
         if is_proof {
             assert!(hangs && count > 0);
             println!("{count} replies while the disk hung, the slowest within {worst:?}");
@@ -228,11 +266,11 @@ fn under_everysec_replies_wait_for_a_disk_that_hangs_for_longer() {
     let mut setting = Setting::new("everysec");
     setting.hang();
     assert_eq!(setting.reply(), "+OK");
-    until("it has hung for long", || setting.instance.aof.durable_at.load(Relaxed) + PATIENCE < now_ms());
+    until("it has hung for long", || setting.instance.aof.durable_at.load(Relaxed) + PATIENCE < steady_ms());
     setting.send("SET b 2");
     until("a reply waits", || setting.delayed() > 0);
     assert!(!setting.has_reply());
-    setting.disk.hang(false);
+    setting.disk.hang(None);
     assert_eq!(setting.reply(), "+OK");
 }
 
@@ -245,7 +283,7 @@ fn under_always_a_reply_waits_for_the_disk() {
     // It waits in its place, and so does one that only reads.
     setting.send("GET a");
     assert!(!setting.has_reply());
-    setting.disk.hang(false);
+    setting.disk.hang(None);
     assert_eq!([setting.reply(), setting.reply(), setting.reply()], ["+OK", "$1", "1"]);
 }
 
@@ -271,4 +309,89 @@ fn a_disk_that_refuses_for_long_makes_nobody_wait() {
     assert!(setting.ask("PING").starts_with("-MISCONF"));
     setting.disk.disk.fail(None);
     until("the disk works again", || setting.ask("INCR a").starts_with(':'));
+}
+
+/// What a client sends that changes nothing yet, what it sends then, and the lines that it is answered.
+const CHANGES: [(&str, &str, &[&str]); 6] = [
+    ("", "SET a 1", &["+OK"]),
+    ("", "SET a 2\r\nGET a\r\nDEL a", &["+OK", "$1", "2", ":1"]),
+    ("MULTI\r\nINCR c\r\nINCR c", "EXEC", &["*2", ":1", ":2"]),
+    ("", "EVAL \"return redis.call('INCR', 'd')\" 0", &[":1"]),
+    ("", "RPUSH list 1", &[":1"]),
+    ("CLIENT REPLY SKIP", "SET a 3\r\nPING", &["+PONG"]),
+];
+
+#[test]
+fn no_reply_leaves_before_its_write_has_returned() {
+    for appendfsync in ["everysec", "no"] {
+        let mut setting = Setting::new(appendfsync);
+        for (before, sent, answered) in CHANGES {
+            if !before.is_empty() {
+                setting.send(before);
+                let replies = if before.starts_with("MULTI") { 3 } else { 0 };
+                (0..replies).for_each(|_| assert!(setting.reply().starts_with('+')));
+            }
+            setting.disk.hang(Some(Call::Write));
+            setting.send(sent);
+            until("it is being written", || setting.disk.is_hanging());
+            assert!(!setting.has_reply(), "{appendfsync}: {sent}");
+            setting.disk.hang(None);
+            answered.iter().for_each(|line| assert_eq!(setting.reply(), *line, "{appendfsync}: {sent}"));
+        }
+    }
+}
+
+/// Those whose commands have changed nothing wait as well, if their replies show what was changed: readers, those who are served what
+/// others have pushed, and those who hear of it.
+#[test]
+fn whatever_shows_a_change_waits_for_its_write() {
+    for appendfsync in ["everysec", "no"] {
+        let mut setting = Setting::new(appendfsync);
+        assert_eq!(setting.ask("CONFIG SET notify-keyspace-events KEA"), "+OK");
+        let (mut reader, mut popper, mut listener) = (setting.connect(), setting.connect(), setting.connect());
+        send(&mut listener, "SUBSCRIBE __keyevent@0__:rpush");
+        (0..6).for_each(|_| _ = reply(&mut listener));
+        send(&mut popper, "BLPOP queue 0");
+        until("somebody waits", || setting.instance.blocked_clients(0) == 1);
+        // The keeper writes then, and the worker goes on.
+        setting.instance.aof.set_delay(1);
+        setting.disk.hang(Some(Call::Write));
+        setting.send("RPUSH queue 1 2");
+        until("the change is there", || setting.instance.aof.waiters.count() == 3);
+        send(&mut reader, "LLEN queue");
+        until("all wait", || setting.instance.aof.waiters.count() == 4);
+        assert!(!setting.has_reply(), "{appendfsync}");
+        [&mut reader, &mut popper, &mut listener]
+            .into_iter()
+            .for_each(|client| assert!(!has_reply(client), "{appendfsync}"));
+        setting.disk.hang(None);
+        assert_eq!(setting.reply(), ":2");
+        assert_eq!(
+            (reply(&mut reader), reply(&mut popper), reply(&mut listener)),
+            (":1".into(), "*2".into(), "*3".into())
+        );
+    }
+}
+
+/// A disk that takes long to force something does not keep anything from being written.
+#[test]
+fn what_is_answered_while_the_disk_hangs_is_in_the_file() {
+    let mut setting = Setting::new("everysec");
+    setting.hang();
+    assert_eq!(setting.reply(), "+OK");
+    let layout = layout(&setting.instance.config);
+    for number in 1..=100 {
+        if setting.delayed() > 0 {
+            // The machine has hung itself: replies wait for the disk.
+            break;
+        }
+        let number = number.to_string();
+        setting.send(&format!("SET key {number}"));
+        until("a reply or a delay", || setting.has_reply() || setting.delayed() > 0);
+        if setting.has_reply() {
+            assert_eq!(setting.reply(), "+OK");
+            let written = setting.disk.disk.bytes(&layout.folder().join("appendonly.aof.1.incr.aof"));
+            assert!(written.ends_with(format!("${}\r\n{number}\r\n", number.len()).as_bytes()), "{number}");
+        }
+    }
 }

@@ -320,7 +320,10 @@ impl Link {
         if self.is_obsolete() {
             return Err(Ended::Obsolete);
         }
-        applier.receive(bytes).map_err(Ended::Lost)
+        applier.receive(bytes).map_err(Ended::Lost)?;
+        // Before the primary is told how far this server is. What another thread is writing it will be told the next time.
+        let _ = self.instance.aof.holds(&self.instance);
+        Ok(())
     }
 
     /// Says how far this server is; returns whether the disk has all of that too, where it keeps what it is told.
