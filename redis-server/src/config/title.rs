@@ -21,9 +21,9 @@ pub(crate) fn expand(template: &str, values: Values<'_>) -> Option<String> {
     Some(title.trim_matches(' ').to_owned())
 }
 
-/// Whether a template names only what there is.
+/// Whether a template says something, and names only what there is.
 pub(super) fn is_template(text: &str) -> bool {
-    expand(text, &NAMES.map(|name| (name, String::new()))).is_some()
+    !text.is_empty() && expand(text, &NAMES.map(|name| (name, String::new()))).is_some()
 }
 
 #[cfg(test)]
@@ -43,7 +43,7 @@ mod tests {
             ("{nothing}", None),
         ] {
             assert_eq!(expand(template, &values).as_deref(), expected, "{template}");
-            assert_eq!(is_template(template), expected.is_some(), "{template}");
+            assert_eq!(is_template(template), expected.is_some_and(|_| !template.is_empty()), "{template}");
         }
     }
 }

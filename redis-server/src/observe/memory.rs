@@ -8,7 +8,7 @@ use std::alloc::{GlobalAlloc, Layout};
 use std::cell::Cell;
 use std::sync::atomic::{AtomicI64, Ordering::Relaxed};
 
-pub use allocator::{committed, give_back, report as allocator_report, version as allocator_version};
+pub use allocator::{give_back, report as allocator_report, version as allocator_version};
 pub use excess::{Excess, Wanted};
 
 /// Bytes by which a thread's count may run ahead of the shared one: small enough for the sum to be true within

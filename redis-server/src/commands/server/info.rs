@@ -261,9 +261,10 @@ fn memory_section(cx: &Ctx<'_>, fields: &mut Fields) {
 
 /// What the allocator has of the system: for data, free, and in physical memory.
 fn allocator(used: u64, resident: u64, fields: &mut Fields) {
-    // Where the process has an allocator that does not count, all is in use.
-    let active = memory::committed().max(used);
-    let of_allocator = memory::resident_anonymous().min(active).max(1);
+    // mimalloc does not count what it has given back: its pages are what is resident and no file's. Some of those in use may never have
+    // been touched.
+    let of_allocator = memory::resident_anonymous().max(1);
+    let active = of_allocator.max(used);
     let ratio = |a: u64, b: u64| a as f64 / b.max(1) as f64;
     fields.add("allocator_allocated", used);
     fields.add("allocator_active", active);
