@@ -135,10 +135,12 @@ fn computations(xtask: &Xtask) -> Vec<(String, Command)> {
     let simulations = ["test", "--release", "--package", "redis-server", "--lib", "--", "--ignored"];
     let mut simulations = cargo(&[&simulations[..], &SIMULATIONS].concat());
     simulations.env("PACKETS", "10000000");
+    let applications = ["test", "--package", "redis-server", "--test", "it", "--", "--ignored", "applications::"];
     let computations = [
         ("faults picked by hand", xtask.task(&["mutants"])),
         ("clusters and moves in virtual time, damaged packets", simulations),
         ("tests under Miri", xtask.task(&["miri", "--seeds", "4"])),
+        ("applications that take their time", cargo(&applications)),
     ];
     computations.map(|(name, command)| (name.to_owned(), giving_way(&command))).into()
 }
