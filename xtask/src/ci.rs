@@ -200,10 +200,12 @@ fn computations(xtask: &Xtask) -> Vec<Gate> {
     let simulations = ["test", "--release", "--package", "redis-server", "--lib", "--", "--ignored"];
     let mut simulations = cargo(&[&simulations[..], &SIMULATIONS].concat());
     simulations.env("PACKETS", "10000000");
+    let applications = ["test", "--package", "redis-server", "--test", "it", "--", "--ignored", "applications::"];
     let computations = [
         ("mutants", xtask.task(&["mutants"])),
         ("simulations", simulations),
         ("miri", xtask.task(&["miri", "--seeds", "4"])),
+        ("applications", cargo(&applications)),
     ];
     computations.map(|(name, command)| (name.to_owned(), giving_way(&command))).into()
 }

@@ -7,8 +7,16 @@ use super::{is_test, without_tests};
 type Files = BTreeMap<String, String>;
 
 /// The crates whose sources are cores, but for [`MAY_FETCH`]: they take bytes and the time, and fetch neither.
-const CRATES: &[&str] =
-    &["echonet-lite", "grpc-server", "http-server", "http2", "loadgen", "query-engine", "redis-server", "server-runtime"];
+const CRATES: &[&str] = &[
+    "echonet-lite",
+    "grpc-server",
+    "http-server",
+    "http2",
+    "loadgen",
+    "query-engine",
+    "redis-server",
+    "server-runtime",
+];
 
 /// Where cores meet the world: the only files and folders that name what [`EDGES`] has.
 const MAY_FETCH: &[&str] = &[

@@ -90,7 +90,8 @@ fn a_replica_that_acknowledges_nothing_is_dropped() {
         }
         // By now it has been silent for longer than both.
         let mut ping = [0; 1 << 16];
-        old.read(&mut ping).expect("it is still there");
+        let count = old.read(&mut ping).expect("it is still there");
+        assert!(count > 0, "SYNC was ended");
         old.set_nonblocking(true).expect("it can");
         let rest = std::iter::repeat_with(|| old.read(&mut ping)).find(|read| !matches!(read, Ok(1..)));
         assert!(rest.expect("it ends").is_err_and(|error| error.kind() == ErrorKind::WouldBlock), "SYNC was ended");

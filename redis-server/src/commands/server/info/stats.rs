@@ -10,13 +10,21 @@ use crate::commands::REGISTRY;
 use crate::config::{Level, settings};
 use crate::exec::Ctx;
 use crate::exec::instance::Instance;
-use crate::observe::stats::WorkerStats;
+use crate::observe::stats::{Totals, WorkerStats};
 
 /// Section Stats.
 pub(super) fn counters(cx: &Ctx<'_>, fields: &mut Fields) {
-    let (instance, level) = (cx.instance(), cx.config().level());
+    let totals = cx.instance().stats.since_reset(cx.instance().totals());
+    traffic(cx.instance(), &totals, fields);
+    keys(cx, &totals, fields);
+    services(cx.instance(), fields);
+    replies(cx.instance(), cx.config().level(), &totals, fields);
+    refusals(cx, fields);
+}
+
+/// What has come and gone.
+fn traffic(instance: &Instance, totals: &Totals, fields: &mut Fields) {
     let sum = |figure: fn(&WorkerStats) -> u64| instance.stats.sum(figure);
-    let totals = instance.stats.since_reset(instance.totals());
     let rate = instance.stats.rate();
     fields.add("total_connections_received", totals.accepted);
     fields.add("total_commands_processed", instance.stats.calls());
@@ -35,6 +43,12 @@ pub(super) fn counters(cx: &Ctx<'_>, fields: &mut Fields) {
     fields.add("sync_full", instance.replication.figures.full.load(Relaxed));
     fields.add("sync_partial_ok", instance.replication.figures.partial.load(Relaxed));
     fields.add("sync_partial_err", instance.replication.figures.refused.load(Relaxed));
+}
+
+/// Keys that have expired or were evicted, and that were looked for.
+fn keys(cx: &Ctx<'_>, totals: &Totals, fields: &mut Fields) {
+    let (instance, level) = (cx.instance(), cx.config().level());
+    let sum = |figure: fn(&WorkerStats) -> u64| instance.stats.sum(figure);
     fields.add("expired_keys", totals.expired);
     fields.add(if level == Level::Redis80 { "expired_subkeys" } else { "expired_fields" }, totals.expired_fields);
     let expiry = &instance.stats.expiry;
@@ -50,6 +64,10 @@ pub(super) fn counters(cx: &Ctx<'_>, fields: &mut Fields) {
     fields.add("current_eviction_exceeded_time", instance.shortage.present(cx.now()));
     fields.add("keyspace_hits", sum(|worker| worker.hits.get()));
     fields.add("keyspace_misses", sum(|worker| worker.misses.get()));
+}
+
+/// What the server does beside commands.
+fn services(instance: &Instance, fields: &mut Fields) {
     let pubsub = &instance.pubsub;
     fields.add("pubsub_channels", pubsub.count(Kind::Channel));
     fields.add("pubsub_patterns", pubsub.patterns());
@@ -70,6 +88,11 @@ pub(super) fn counters(cx: &Ctx<'_>, fields: &mut Fields) {
     fields.add("tracking_total_keys", tracking.keys);
     fields.add("tracking_total_items", tracking.items);
     fields.add("tracking_total_prefixes", tracking.prefixes);
+}
+
+/// What was sent, and to whom nothing more.
+fn replies(instance: &Instance, level: Level, totals: &Totals, fields: &mut Fields) {
+    let sum = |figure: fn(&WorkerStats) -> u64| instance.stats.sum(figure);
     fields.add("unexpected_error_replies", instance.stats.unexpected_errors.load(Relaxed));
     fields.add("total_error_replies", sum(|worker| worker.errors.get()));
     fields.add("dump_payload_sanitizations", sum(|worker| worker.sanitizations.get()));
@@ -91,7 +114,6 @@ pub(super) fn counters(cx: &Ctx<'_>, fields: &mut Fields) {
         fields.add("instantaneous_eventloop_cycles_per_sec", 0);
         fields.add("instantaneous_eventloop_duration_usec", 0);
     }
-    refusals(cx, fields);
 }
 
 /// What users were not allowed.
