@@ -231,6 +231,9 @@ impl<'t> Link<'t> {
             if strange.0 >= SEEN {
                 return Ok(Ok((tid, strange.1)));
             }
+            if late.is_some() {
+                break;
+            }
         }
         self.missed += 1;
         let within = self.settings.answer;
@@ -242,7 +245,8 @@ impl<'t> Link<'t> {
 
     /// Whether the node answers the simplest request.
     pub(super) fn is_alive(&mut self) -> io::Result<bool> {
-        let is_alive = self.ask(Eoj::NODE_PROFILE, &[0x62, 1, 0x80, 0])?.is_ok();
+        // An answer that comes late is one.
+        let is_alive = !matches!(self.ask(Eoj::NODE_PROFILE, &[0x62, 1, 0x80, 0])?, Err(Why::Unanswered(_)));
         self.is_gone = !is_alive;
         Ok(is_alive)
     }

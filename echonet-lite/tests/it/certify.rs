@@ -27,8 +27,8 @@ fn examined(host: u8, plan: &NodePlan) -> Report {
     let mut endpoint = builder.bind_blocking().unwrap();
     let stopper = endpoint.stopper();
     let serving = thread::spawn(move || endpoint.run());
-    let (answer, silence) = (Duration::from_secs(3), Duration::from_millis(300));
-    let settings = Settings { address: Some(tester.into()), port: PORT, writes: true, answer, silence, tries: 3 };
+    let (answer, silence) = (Duration::from_secs(2), Duration::from_millis(200));
+    let settings = Settings { address: Some(tester.into()), port: PORT, writes: true, answer, silence, tries: 2 };
     let report = certify(node.into(), &settings).unwrap();
     stopper.stop();
     serving.join().unwrap().unwrap();
@@ -79,7 +79,7 @@ fn found_by(kind: Kind) -> (Fault, Eoj, &'static str, &'static str) {
     let (fault, node) = (Fault::new(kind), Eoj::NODE_PROFILE);
     let of = |epc| Fault::of_property(kind, LIGHT, epc);
     match kind {
-        Kind::Late => (Fault { delay: Duration::from_secs(6), ..fault }, node, "get.one", "no answer within 3s, but"),
+        Kind::Late => (Fault { delay: Duration::from_secs(3), ..fault }, node, "get.one", "no answer within 2s, but"),
         Kind::Repeated => (fault, node, "get.once", "2 answers"),
         Kind::WrongTid => (fault, node, "get.one", "TID is"),
         Kind::WrongSource => (fault, node, "get.one", "SEOJ is"),

@@ -128,7 +128,7 @@ fn takes(is_it: impl Fn(&Frame) -> bool + 'static) -> Mistake {
     answers(0x61, move |request, sent| {
         if is_it(request) {
             for (_, bytes) in sent.iter_mut() {
-                let mut frame = Frame::of(bytes).unwrap();
+                let Some(mut frame) = Frame::of(bytes) else { continue };
                 frame.esv = 0x71;
                 frame.properties.iter_mut().for_each(|(_, edt)| edt.clear());
                 *bytes = frame.bytes();
@@ -265,13 +265,19 @@ fn heads() -> Vec<Row> {
 }
 
 fn refusals() -> Vec<Row> {
-    let unknown = |request: &Frame| request.properties.iter().any(|(epc, _)| *epc >= 0xF0);
-    let reads_low = |request: &Frame| request.properties[0].0 < 0x80;
+    let unknown =
+        |request: &Frame| !request.properties.is_empty() && request.properties.iter().any(|(epc, _)| *epc >= 0xF0);
+    let reads_low = |request: &Frame| request.properties.first().is_some_and(|(epc, _)| *epc < 0x80);
     vec![
         ("no refusal", NODE, "get.unknown", silent_on(0x62, unknown)),
         ("a refusal as success", NODE, "get.unknown", answered(0x62, 0x52, |frame| frame.esv = 0x72)),
         ("a refusal of another service", NODE, "get.unknown", answered(0x62, 0x52, |frame| frame.esv = 0x53)),
-        ("a value in a refusal", NODE, "get.unknown", answered(0x62, 0x52, |frame| frame.properties[0].1 = vec![0])),
+        (
+            "a value in a refusal",
+            NODE,
+            "get.unknown",
+            answered(0x62, 0x52, |frame| frame.properties.iter_mut().for_each(|(_, edt)| *edt = vec![0])),
+        ),
         (
             "a refusal without the values",
             NODE,
@@ -306,8 +312,18 @@ fn refusals() -> Vec<Row> {
             }),
         ),
         ("a write of what is not there", NODE, "setc.unknown", takes(unknown)),
-        ("a write of the maker", NODE, "setc.readonly", takes(|request| request.properties[0].0 == 0x8A)),
-        ("a write of a map", NODE, "setc.map", takes(|request| request.properties[0].0 == 0x9F)),
+        (
+            "a write of the maker",
+            NODE,
+            "setc.readonly",
+            takes(|request| request.properties.first().is_some_and(|(epc, _)| *epc == 0x8A)),
+        ),
+        (
+            "a write of a map",
+            NODE,
+            "setc.map",
+            takes(|request| request.properties.first().is_some_and(|(epc, _)| *epc == 0x9F)),
+        ),
         ("a write of a low code", NODE, "setc.low", takes(reads_low)),
         ("SetI refused as SetC", NODE, "seti.unknown", answered(0x60, 0x50, |frame| frame.esv = 0x51)),
         ("SetI that is not refused", NODE, "seti.unknown", silent_on(0x60, |_| true)),
@@ -341,8 +357,9 @@ fn refusals() -> Vec<Row> {
 }
 
 fn writes() -> Vec<Row> {
-    let status = |request: &Frame| request.properties[0].0 == 0x80;
-    let level = |request: &Frame| request.deoj() == LIGHT && request.properties[0].0 == 0xB0;
+    let status = |request: &Frame| request.properties.first().is_some_and(|(epc, _)| *epc == 0x80);
+    let level =
+        |request: &Frame| request.deoj() == LIGHT && request.properties.first().is_some_and(|(epc, _)| *epc == 0xB0);
     vec![
         (
             "a confirmation with the value",
@@ -370,9 +387,9 @@ fn writes() -> Vec<Row> {
             LIGHT,
             "B0.set",
             answers(0x61, move |request, sent| {
-                if level(request) {
-                    let refusal = Frame { head: Frame::of(&sent[0].1).unwrap().head, esv: 0x51, ..request.clone() };
-                    sent[0].1 = refusal.bytes();
+                for (_, bytes) in sent.iter_mut().filter(|(to_all, _)| level(request) && !to_all) {
+                    let head = Frame::of(bytes).unwrap().head;
+                    *bytes = Frame { head, esv: 0x51, ..request.clone() }.bytes();
                 }
             }),
         ),
@@ -404,20 +421,20 @@ fn notifications() -> Vec<Row> {
             "a confirmation of INFC with the value",
             NODE,
             "infc",
-            answered(0x74, 0x7A, |frame| frame.properties[0].1.push(0x30)),
+            answered(0x74, 0x7A, |frame| frame.properties.iter_mut().for_each(|(_, edt)| edt.push(0x30))),
         ),
         ("INFC confirmed in part", NODE, "infc.two", answered(0x74, 0x7A, |frame| frame.properties.truncate(1))),
         (
             "INFC of the unknown without an answer",
             NODE,
             "infc.unknown",
-            silent_on(0x74, |request| request.properties[0].0 >= 0xF0),
+            silent_on(0x74, |request| request.properties.first().is_some_and(|(epc, _)| *epc >= 0xF0)),
         ),
         (
             "INF_REQ of the unknown without an answer",
             NODE,
             "infreq.unknown",
-            silent_on(0x63, |request| request.properties[0].0 >= 0xF0),
+            silent_on(0x63, |request| request.properties.first().is_some_and(|(epc, _)| *epc >= 0xF0)),
         ),
         (
             "INF_REQ refused without the values",
