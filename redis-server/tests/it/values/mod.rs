@@ -6,6 +6,7 @@
 //! slots move, too. `VALUES_STEPS=10000000` makes a long run of it.
 
 mod commands;
+mod genuine;
 mod picture;
 mod routes;
 mod shapes;
