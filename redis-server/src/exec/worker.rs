@@ -119,7 +119,7 @@ impl Worker {
     }
 
     /// One that loads an append-only file, which counts for nobody.
-    pub(crate) fn of_loader(instance: Arc<Instance>) -> Self {
+    pub fn of_loader(instance: Arc<Instance>) -> Self {
         let stats = instance.stats.aside();
         Self { loads: true, routes: false, ..Self::counting(instance, stats, Scratch::default()) }
     }

@@ -40,5 +40,6 @@ mod test_server;
 mod tls;
 mod tracking;
 mod transcripts;
+mod values;
 mod waiters;
 mod windows;

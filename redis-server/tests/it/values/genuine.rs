@@ -1,0 +1,265 @@
+//! The same with genuine servers: values that the same commands make here and there are the same, each side loads what the other has
+//! written, as payloads of DUMP and as files.
+
+use std::fs;
+use std::io::{Cursor, Write};
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+
+use redis_server::exec::clock::now_ms;
+use redis_server::exec::snapshot;
+use redis_server::persistence::rdb::{self, Access, Fork, WriteOptions, Writer};
+
+use super::commands::Words;
+use super::routes::Side;
+use super::{FEW, settings, shown};
+use crate::support::genuine::Genuine;
+use crate::support::resp::{Value, parse, request};
+
+/// Steps with each server.
+const STEPS: usize = 6_000;
+/// Steps whose commands are sent at once.
+const BATCH: usize = 100;
+
+/// A moment that is not the same in two servers, as seconds pass between them: it is taken for now.
+const SOON_MS: i64 = 3_600_000;
+
+/// The letter that says of which type a key is.
+fn letter(key: &str) -> char {
+    key.chars().next().expect("keys have letters")
+}
+
+/// What is asked of a key.
+fn questions(key: &str) -> Vec<u8> {
+    let value: &[&str] = match letter(key) {
+        's' | 'p' => &["GET", key],
+        'l' => &["LRANGE", key, "0", "-1"],
+        'e' => &["SMEMBERS", key],
+        'h' => &["HGETALL", key],
+        'z' => &["ZRANGE", key, "0", "-1", "WITHSCORES"],
+        'x' => &["XINFO", "STREAM", key, "FULL", "COUNT", "0"],
+        other => panic!("no keys begin with {other}"),
+    };
+    [&["TYPE", key], &["PEXPIRETIME", key], value].map(request).concat()
+}
+
+/// How many that are.
+const QUESTIONS: usize = 3;
+/// Replies for a value: to the questions, DUMP and RESTORE, and to the questions about what was restored.
+const REPLIES: usize = QUESTIONS + 2 + QUESTIONS;
+
+/// Answers as they are compared: what has no order is sorted, and moments near `now` are all the same.
+fn normal(value: Value, letter: char, now: i64) -> Value {
+    match value {
+        Value::Int(number) if (number - now).abs() < SOON_MS => Value::Int(-1),
+        Value::Array(values) => {
+            let mut values: Vec<_> = values.into_iter().map(|value| normal(value, letter, now)).collect();
+            match letter {
+                'e' => values.sort_by_key(|value| format!("{value:?}")),
+                'h' => {
+                    let mut pairs: Vec<_> = values.chunks(2).map(<[Value]>::to_vec).collect();
+                    pairs.sort_by_key(|pair| format!("{pair:?}"));
+                    values = pairs.concat();
+                }
+                _ => {}
+            }
+            Value::Array(values)
+        }
+        other => other,
+    }
+}
+
+/// Sends commands, and reads so many replies.
+fn converse(stream: &mut UnixStream, commands: Vec<u8>, count: usize) -> Vec<Value> {
+    let mut writer = stream.try_clone().unwrap();
+    let sender = std::thread::spawn(move || writer.write_all(&commands).unwrap());
+    let (mut input, mut at, mut replies) = (Vec::new(), 0, Vec::new());
+    while replies.len() < count {
+        match parse(&input[at..]).unwrap() {
+            Some((value, len)) => {
+                replies.push(value);
+                at += len;
+            }
+            None => {
+                input.drain(..at);
+                at = 0;
+                let mut chunk = vec![0; 1 << 16];
+                let count = test_peers::read(stream, &mut chunk).expect("a reply in time");
+                assert!(count > 0, "the genuine server has ended");
+                input.extend_from_slice(&chunk[..count]);
+            }
+        }
+    }
+    sender.join().unwrap();
+    replies
+}
+
+fn ours(side: &mut Side, commands: &[u8]) -> Vec<Value> {
+    let (bytes, mut at, mut replies) = (side.run(commands), 0, Vec::new());
+    while let Some((value, len)) = parse(&bytes[at..]).unwrap() {
+        replies.push(value);
+        at += len;
+    }
+    replies
+}
+
+/// A value that a step has made.
+struct Made {
+    key: String,
+    /// The key that it has in files, which each value has to itself. It begins with the same letter.
+    name: String,
+    said: String,
+    /// The answers to the questions.
+    answers: Vec<Value>,
+    /// Our payload, if there is a value, and when its key expires.
+    payload: Option<(Vec<u8>, Option<u64>)>,
+}
+
+impl Made {
+    /// That a server which has the value under a key answers the same.
+    fn check(&self, what: &str, answers: Vec<Value>, expected: &[Value]) {
+        let now = i64::try_from(now_ms()).unwrap();
+        let answers: Vec<_> = answers.into_iter().map(|answer| normal(answer, letter(&self.key), now)).collect();
+        assert_eq!(answers, expected, "{what}, behind {}", self.said);
+    }
+}
+
+/// A genuine server, and ours of its version.
+struct Pair<'p> {
+    program: &'p Path,
+    stream: UnixStream,
+    genuine: Genuine,
+    source: Side,
+    restored: Side,
+    words: Words,
+    /// All that our side has made.
+    file: Writer<Vec<u8>>,
+    /// Values that are compared.
+    made: Vec<Made>,
+    /// Values so far.
+    count: usize,
+}
+
+impl<'p> Pair<'p> {
+    fn start(program: &'p Path) -> Option<Self> {
+        let genuine = Genuine::of(program, &genuine_settings(), None)?;
+        let mut mine = settings(FEW);
+        if genuine.version == [8, 0] {
+            mine.push(("compatibility", "8.0"));
+        }
+        let mut file = Writer::new(Vec::new(), WriteOptions { compress: true, ..WriteOptions::default() });
+        file.database(0, STEPS, STEPS);
+        let (source, restored) = (Side::new(&mine), Side::new(&mine));
+        let words = Words::new(11, FEW, false);
+        Some(Self {
+            program,
+            stream: genuine.connect(),
+            genuine,
+            source,
+            restored,
+            words,
+            file,
+            made: Vec::new(),
+            count: 0,
+        })
+    }
+
+    /// Some steps on both sides. Each takes what the other has dumped.
+    fn step(&mut self) {
+        let (mut commands, mut batch) = (Vec::new(), Vec::new());
+        for _ in 0..BATCH {
+            let command = self.words.command(now_ms());
+            let bytes = request(&command.words);
+            self.source.run(&bytes);
+            commands.extend(bytes);
+            let made: Vec<_> = command.keys.iter().map(|key| self.make(key, &command.words)).collect();
+            for Made { key, name, payload, .. } in &made {
+                commands.extend([questions(key), request(&["DUMP", key])].concat());
+                let (payload, at) = payload.clone().unwrap_or_default();
+                let at = at.unwrap_or(0).to_string();
+                commands.extend(request(&[b"RESTORE", name.as_bytes(), at.as_bytes(), &payload, b"ABSTTL"]));
+                commands.extend(questions(name));
+            }
+            batch.push(made);
+        }
+        let count = batch.iter().map(|made| 1 + made.len() * REPLIES).sum();
+        let mut replies = converse(&mut self.stream, commands, count).into_iter();
+        for made in batch {
+            replies.next();
+            for made in made {
+                self.compare(made, replies.by_ref().take(REPLIES).collect());
+            }
+        }
+    }
+
+    /// What our side has now, which goes to the file, too.
+    fn make(&mut self, key: &str, words: &[Vec<u8>]) -> Made {
+        let now = i64::try_from(now_ms()).unwrap();
+        let answers = ours(&mut self.source, &questions(key));
+        let answers = answers.into_iter().map(|answer| normal(answer, letter(key), now)).collect();
+        self.count += 1;
+        let name = format!("{}:{}", letter(key), self.count);
+        let file = &mut self.file;
+        let payload = self.source.look(key.as_bytes(), |entry| {
+            let entry = entry?;
+            file.record(name.as_bytes(), entry.value(), entry.expire_at(), Access::Untold);
+            Some((rdb::dump(entry.value(), Fork::Redis), entry.expire_at()))
+        });
+        Made { key: key.to_owned(), name, said: shown(words), answers, payload }
+    }
+
+    fn compare(&mut self, made: Made, replies: Vec<Value>) {
+        let mut replies = replies.into_iter();
+        made.check("the genuine server has", replies.by_ref().take(QUESTIONS).collect(), &made.answers);
+        let (Some(Value::Bulk(theirs)), Some(_)) = (replies.next(), &made.payload) else { return };
+        assert_eq!(replies.next(), Some(Value::Status(b"OK".into())), "it takes our payload, behind {}", made.said);
+        made.check("of our payload the genuine server has", replies.collect(), &made.answers);
+        let restore = request(&[b"RESTORE", made.key.as_bytes(), b"0", &theirs, b"REPLACE"]);
+        let answer = ours(&mut self.restored, &restore);
+        assert_eq!(answer, [Value::Status(b"OK".into())], "ours takes their payload, behind {}", made.said);
+        let answers = ours(&mut self.restored, &questions(&made.key));
+        let mut expected = made.answers.clone();
+        // A payload does not say when the key expires.
+        expected[1] = Value::Int(-1);
+        made.check("of their payload ours has", answers, &expected);
+        self.made.push(made);
+    }
+
+    /// Each side loads the other's file of all values.
+    fn exchange_files(mut self) {
+        assert_eq!(self.genuine.ask(&["SAVE"]).text(), "OK");
+        let theirs = fs::read(self.genuine.folder.join("dump.rdb")).unwrap();
+        let len = theirs.len() as u64;
+        let aside = snapshot::load_aside(&self.restored.instance, Box::new(Cursor::new(theirs)), len).unwrap();
+        aside.take_place(&self.restored.instance).unwrap();
+        let folder = std::env::temp_dir().join(format!("values-{}", std::process::id()));
+        fs::create_dir_all(&folder).unwrap();
+        let path = folder.join("dump.rdb");
+        fs::write(&path, self.file.finish().unwrap()).unwrap();
+        let again = Genuine::of(self.program, &genuine_settings(), Some(&path)).unwrap();
+        let mut stream = again.connect();
+        fs::remove_dir_all(&folder).unwrap();
+        for made in &self.made {
+            let asked = questions(&made.name);
+            made.check("of their file ours has", ours(&mut self.restored, &asked), &made.answers);
+            let answers = converse(&mut stream, asked, QUESTIONS);
+            made.check("of our file the genuine server has", answers, &made.answers);
+        }
+    }
+}
+
+/// Those that a genuine server knows.
+fn genuine_settings() -> Vec<(String, String)> {
+    let known = settings(FEW).into_iter().filter(|(name, _)| *name != "workers");
+    known.map(|(name, value)| (name.to_owned(), value.to_owned())).collect()
+}
+
+#[test]
+fn genuine_servers_have_the_same_values_and_load_them() {
+    for program in Genuine::programs() {
+        let Some(mut pair) = Pair::start(&program) else { return };
+        (0..STEPS / BATCH).for_each(|_| pair.step());
+        println!("{} values exchanged with {}", pair.made.len(), program.display());
+        pair.exchange_files();
+    }
+}

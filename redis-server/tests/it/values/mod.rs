@@ -1,0 +1,132 @@
+//! Whatever commands make of a value, it is the same value after it was written and loaded, by every way there is.
+//!
+//! Random commands lead values of every type into [shapes](shapes) that are seldom: each of them has a name and is counted, and a run
+//! that misses one fails. After each step the value goes through DUMP and RESTORE (which is MIGRATE's form, too), a file as a server
+//! loads it at its start and a replica from its primary, the journal of the append-only file, and the commands of a plain base, in which
+//! slots move, too. `VALUES_STEPS=10000000` makes a long run of it.
+
+mod commands;
+mod genuine;
+mod picture;
+mod routes;
+mod shapes;
+
+use std::collections::VecDeque;
+
+use redis_server::exec::clock::now_ms;
+
+use commands::Words;
+use routes::{Routes, Side};
+use shapes::{Counters, Seen};
+
+use crate::support::resp::request;
+
+/// Steps of an ordinary run.
+const STEPS: usize = 30_000;
+/// Steps with which a seed's servers are done.
+const STEPS_OF_SEED: usize = 5_000;
+/// Elements at which collections leave their compact forms, where they do so early.
+const FEW: usize = 8;
+/// The same by default: of listpacks.
+const MANY: usize = 128;
+
+/// The most that the report shows of a word.
+const SHOWN: usize = 80;
+/// Commands among which the report looks for those of the key.
+const REPORTED: usize = 300;
+
+/// One database, and a thread that loads.
+const ONE: [(&str, &str); 2] = [("databases", "1"), ("workers", "1")];
+
+fn settings(limit: usize) -> Vec<(&'static str, &'static str)> {
+    let mut settings = ONE.to_vec();
+    if limit == FEW {
+        settings.extend([
+            ("hash-max-listpack-entries", "8"),
+            ("zset-max-listpack-entries", "8"),
+            ("set-max-intset-entries", "8"),
+            ("stream-node-max-entries", "4"),
+            ("hll-sparse-max-bytes", "60"),
+        ]);
+    } else {
+        // Sets have another default.
+        settings.push(("set-max-intset-entries", "128"));
+    }
+    settings
+}
+
+/// Which values a run of `steps` steps has seen.
+fn run(seed: u64, steps: usize) -> Counters {
+    // Long values take their time: one seed in four has them.
+    let limit = if seed % 4 == 3 { MANY } else { FEW };
+    let settings = settings(limit);
+    let mut source = Side::new(&settings);
+    let mut routes = Routes::new(&source, &settings);
+    let mut words = Words::new(seed, limit, true);
+    let mut counters = Counters::new();
+    // What the last commands were, for the report.
+    let mut last = VecDeque::new();
+    for step in 0..steps {
+        let command = words.command(now_ms());
+        let said = || format!("seed {seed}, step {step}: {}", shown(&command.words));
+        let reply = source.run(&request(&command.words));
+        last.push_back((step, command.words.clone(), reply[..reply.len().min(80)].to_vec()));
+        if last.len() > REPORTED {
+            last.pop_front();
+        }
+        if command.ends_soon {
+            let end = now_ms() + 1;
+            while now_ms() <= end {
+                std::hint::spin_loop();
+            }
+        }
+        let is_refused = reply.starts_with(b"-");
+        let mut outcome = routes.replay();
+        for key in command.keys.iter().filter(|_| !is_refused) {
+            source.look(key.as_bytes(), |entry| {
+                let Some(entry) = entry else { return };
+                let seen = Seen { value: entry.value(), expires: entry.expire_at().is_some(), limit, now: now_ms() };
+                counters.note(&seen);
+            });
+            outcome = outcome.and_then(|()| routes.send(&source, key, &said));
+        }
+        if let Err(why) = outcome {
+            let of_key = last.iter().filter(|(_, words, _)| words.iter().any(|word| is_one_of(&command.keys, word)));
+            let lines =
+                of_key.map(|(step, words, reply)| format!("{step}: {} → {}", shown(words), reply.escape_ascii()));
+            panic!("seed {seed}: {why}\n{}", lines.collect::<Vec<_>>().join("\n"));
+        }
+    }
+    if let Err(why) = routes.flush() {
+        panic!("seed {seed}: {why}");
+    }
+    counters
+}
+
+fn is_one_of(keys: &[String], word: &[u8]) -> bool {
+    keys.iter().any(|key| key.as_bytes() == word)
+}
+
+/// A command as a line.
+fn shown(words: &[Vec<u8>]) -> String {
+    let word = |word: &Vec<u8>| word[..word.len().min(SHOWN)].escape_ascii().to_string();
+    words.iter().map(word).collect::<Vec<_>>().join(" ")
+}
+
+/// How many steps are wanted.
+fn steps() -> usize {
+    let wanted = std::env::var("VALUES_STEPS").ok();
+    wanted.map_or(STEPS, |steps| steps.parse().expect("VALUES_STEPS is a number"))
+}
+
+#[test]
+fn every_value_is_the_same_after_it_was_written_and_loaded() {
+    let (steps, began) = (steps(), std::time::Instant::now());
+    let mut counters = Counters::new();
+    for seed in 0..steps.div_ceil(STEPS_OF_SEED) {
+        counters.add(&run(seed as u64, STEPS_OF_SEED));
+    }
+    counters.print();
+    println!("{steps} steps in {:.1} s", began.elapsed().as_secs_f64());
+    assert_eq!(counters.missing(), [""; 0], "shapes that were not reached");
+}
