@@ -264,6 +264,7 @@ fn heads() -> Vec<Row> {
     ]
 }
 
+#[expect(clippy::too_many_lines, reason = "a table")]
 fn refusals() -> Vec<Row> {
     let unknown =
         |request: &Frame| !request.properties.is_empty() && request.properties.iter().any(|(epc, _)| *epc >= 0xF0);
