@@ -236,10 +236,19 @@ fn what_is_known_of_some(home: &Home, devices: &[Value]) {
     };
     has("0011", "value", json!({ "platform": "sensor", "device_class": "temperature", "unit_of_measurement": "°C" }));
     has("0290", "main", json!({ "platform": "light", "brightness_scale": 100, "payload_on": "on" }));
-    has("0130", "main", json!({ "platform": "climate", "min_temp": 0, "max_temp": 50 }));
+    has("0130", "main", json!({ "platform": "climate", "min_temp": 16, "max_temp": 32, "payload_on": "on" }));
     has("0130", "roomTemperature", json!({ "platform": "sensor", "state_class": "measurement" }));
     has("0260", "main", json!({ "platform": "cover", "device_class": "blind", "state_open": "fullyOpen" }));
     has("026F", "main", json!({ "platform": "lock" }));
+    has("0133", "main", json!({ "platform": "fan" }));
+    has("03B7", "doorOpenCloseStatus", json!({ "platform": "binary_sensor", "device_class": "door" }));
+    has("0282", "cumulativeGasConsumption", json!({ "device_class": "gas", "state_class": "total_increasing" }));
+    has("0288", "normalDirectionCumulativeElectricEnergy", json!({ "device_class": "energy" }));
+    has("0130", "onTimerReservation", json!({ "enabled_by_default": false }));
+    assert_eq!(component("0130", "roomTemperature")["enabled_by_default"], Value::Null);
+    let names: std::collections::HashSet<_> =
+        devices.iter().map(|device| device["device"]["name"].to_string()).collect();
+    assert_eq!(names.len(), devices.len(), "every device has a name of its own");
     has("0029", "opening", json!({ "platform": "binary_sensor", "device_class": "opening", "payload_on": "open" }));
     has("0007", "detection", json!({ "platform": "binary_sensor", "device_class": "motion" }));
     has("001B", "value", json!({ "device_class": "carbon_dioxide", "unit_of_measurement": "ppm" }));
@@ -280,7 +289,8 @@ fn commands_are_carried_out(home: &Home, listener: &Listener) {
             "{mode}"
         );
     }
-    listener.command(&of(conditioner, "targetTemperature"), "25.0");
+    // 77 °F and a bit.
+    listener.command(&of(conditioner, "targetTemperature"), "25.278");
     listener.wait_for(&of(conditioner, "targetTemperature"), "25");
     listener.command(&of(conditioner, "airFlowLevel"), "level 3");
     listener.wait_for(&of(conditioner, "airFlowLevel"), "level 3");

@@ -153,6 +153,15 @@ impl Directory {
         node.addrs.is_empty().then_some(name)
     }
 
+    /// Nobody or another node answers at an address of a node: its next one is used. False if it has no other.
+    pub(crate) fn use_next(&mut self, name: &str, addr: NodeAddr) -> bool {
+        let Some(node) = self.nodes.get_mut(name).filter(|node| node.addrs.len() > 1) else { return false };
+        if node.addrs[0] == addr {
+            node.addrs.rotate_left(1);
+        }
+        true
+    }
+
     /// A node does not answer at an address; its name, if it has no other.
     pub(crate) fn lost(&mut self, addr: NodeAddr) -> Option<Name> {
         let name = self.at.get(&addr)?.clone();

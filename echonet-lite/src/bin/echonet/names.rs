@@ -64,6 +64,14 @@ pub(crate) fn class_of(eoj: Eoj) -> Option<&'static Class> {
     class::find(eoj.class_code()).or_else(|| (eoj.group() < 0x0E).then_some(&class::SUPER_CLASS))
 }
 
+/// The name of a maker, if it is known.
+#[cfg(any(feature = "mqtt", feature = "web"))]
+pub(crate) fn maker([a, b, c]: [u8; 3]) -> Option<&'static str> {
+    let code = format!("{a:02X}{b:02X}{c:02X}");
+    let mut rows = include_str!("makers.tsv").lines().filter_map(|line| line.split_once('\t'));
+    rows.find(|(of, _)| *of == code).map(|(_, name)| name)
+}
+
 /// The code of a property of an object.
 pub(crate) fn property(eoj: Eoj, text: &str) -> Result<u8, Failure> {
     let class = class_of(eoj);

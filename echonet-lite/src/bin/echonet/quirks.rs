@@ -9,7 +9,7 @@ use echonet_lite::wire::{ClassCode, PropertySet};
 use crate::failure::Failure;
 
 /// What is known of the devices of one maker and class.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Quirks {
     /// The least time between two questions to an object.
     pub(crate) poll_least: Duration,
@@ -23,13 +23,23 @@ pub(crate) struct Quirks {
     pub(crate) readable: PropertySet,
     /// Properties that are left out.
     pub(crate) broken: PropertySet,
+    /// The least and the greatest value of numbers.
+    pub(crate) ranges: Vec<(u8, [i64; 2])>,
 }
 
 impl Default for Quirks {
     fn default() -> Self {
         let none = PropertySet::EMPTY;
         let (poll_least, ask_at_once) = (Duration::ZERO, usize::from(u8::MAX));
-        Self { poll_least, ask_at_once, alone: none, unannounced: none, readable: none, broken: none }
+        Self {
+            poll_least,
+            ask_at_once,
+            alone: none,
+            unannounced: none,
+            readable: none,
+            broken: none,
+            ranges: Vec::new(),
+        }
     }
 }
 
@@ -70,6 +80,7 @@ enum Rule {
     Unannounced(PropertySet),
     Readable(PropertySet),
     Broken(PropertySet),
+    Range(u8, [i64; 2]),
 }
 
 impl Table {
@@ -100,13 +111,14 @@ impl Table {
         let (mut polls, mut asks) = (None, None);
         let is_of = |row: &&Row| row.maker.is_none_or(|of| Some(of) == maker) && row.class.is_none_or(|of| of == class);
         for row in self.0.iter().filter(is_of) {
-            match row.rule {
-                Rule::PollLeast(time) => polls = polls.or(Some(time)),
-                Rule::AskAtOnce(count) => asks = asks.or(Some(count)),
-                Rule::Alone(set) => quirks.alone = quirks.alone.union(set),
-                Rule::Unannounced(set) => quirks.unannounced = quirks.unannounced.union(set),
-                Rule::Readable(set) => quirks.readable = quirks.readable.union(set),
-                Rule::Broken(set) => quirks.broken = quirks.broken.union(set),
+            match &row.rule {
+                Rule::PollLeast(time) => polls = polls.or(Some(*time)),
+                Rule::AskAtOnce(count) => asks = asks.or(Some(*count)),
+                Rule::Alone(set) => quirks.alone = quirks.alone.union(*set),
+                Rule::Unannounced(set) => quirks.unannounced = quirks.unannounced.union(*set),
+                Rule::Readable(set) => quirks.readable = quirks.readable.union(*set),
+                Rule::Broken(set) => quirks.broken = quirks.broken.union(*set),
+                Rule::Range(epc, range) => quirks.ranges.push((*epc, *range)),
             }
         }
         quirks.poll_least = polls.unwrap_or(quirks.poll_least);
@@ -143,6 +155,13 @@ fn row(line: &str) -> Option<Row> {
         "unannounced" => Rule::Unannounced(codes()?),
         "readable" => Rule::Readable(codes()?),
         "broken" => Rule::Broken(codes()?),
+        "range" => {
+            let words: Vec<_> = value.split(' ').collect();
+            let [epc, least, greatest] = words[..] else { return None };
+            let epc = u8::try_from(code(epc, 2)?).ok().filter(|epc| *epc >= 0x80)?;
+            let range: [i64; 2] = [least.parse().ok()?, greatest.parse().ok()?];
+            (range[0] <= range[1]).then_some(Rule::Range(epc, range))?
+        }
         _ => return None,
     };
     Some(Row { maker, class, rule })
@@ -154,10 +173,14 @@ mod tests {
 
     #[test]
     fn rows_of_a_maker_and_class_add_up_and_the_users_go_first() {
-        let table = Table::new("000016\t0130\tbroken\tBE\n*\t0288\tpoll-least\t120\n*\t*\task-at-once\t5\n").unwrap();
+        let table = Table::new(
+            "*\t0130\trange\tB3 10 31\n000016\t0130\tbroken\tBE\n*\t0288\tpoll-least\t120\n*\t*\task-at-once\t5\n",
+        )
+        .unwrap();
         let of = |maker, class| table.of(maker, ClassCode::from_u16(class));
         assert_eq!(of(Some([0, 0, 0x16]), 0x0130).broken, PropertySet::of(&[0xBE]));
         assert_eq!(of(None, 0x0130).broken, PropertySet::EMPTY);
+        assert_eq!(of(None, 0x0130).ranges, [(0xB3, [10, 31])]);
         assert_eq!(of(None, 0x0288).poll_least, Duration::from_secs(120));
         assert_eq!(of(None, 0x028D).poll_least, Duration::from_secs(30));
         assert_eq!(of(Some([0, 0, 0x0B]), 0x0287).alone, PropertySet::of(&[0xB3, 0xB7]));
@@ -179,9 +202,14 @@ mod tests {
 
     #[test]
     fn what_cannot_be_read_names_its_line() {
-        for line in
-            ["16\t0130\tbroken\tBE", "000016\t0130\tbroken\t7E", "*\t*\tpoll-least\tsoon", "*\t*\tpraised\t1", "*"]
-        {
+        for line in [
+            "16\t0130\tbroken\tBE",
+            "*\t0130\trange\tB3 31 10",
+            "000016\t0130\tbroken\t7E",
+            "*\t*\tpoll-least\tsoon",
+            "*\t*\tpraised\t1",
+            "*",
+        ] {
             let error = Table::new(&format!("# a remark\n{line}")).unwrap_err();
             assert_eq!(error, format!("line 2: {line}"));
         }

@@ -39,6 +39,12 @@ const PLATFORMS: &[(&str, &[&str], &[&str])] = &[
         ],
     ),
     (
+        "fan",
+        &["command_topic"],
+        &["payload_on", "payload_off", "preset_mode_state_topic", "preset_mode_command_topic", "preset_modes"],
+    ),
+    ("event", &["state_topic", "event_types"], &[]),
+    (
         "climate",
         &["mode_command_topic"],
         &[
@@ -55,6 +61,18 @@ const PLATFORMS: &[(&str, &[&str], &[&str])] = &[
             "fan_mode_state_topic",
             "fan_mode_command_topic",
             "fan_modes",
+            "power_command_topic",
+            "payload_on",
+            "payload_off",
+            "action_topic",
+            "current_humidity_topic",
+            "target_humidity_state_topic",
+            "target_humidity_command_topic",
+            "min_humidity",
+            "max_humidity",
+            "swing_mode_state_topic",
+            "swing_mode_command_topic",
+            "swing_modes",
         ],
     ),
     (
@@ -73,6 +91,12 @@ const PLATFORMS: &[(&str, &[&str], &[&str])] = &[
             "set_position_topic",
             "position_open",
             "position_closed",
+            "tilt_status_topic",
+            "tilt_command_topic",
+            "tilt_min",
+            "tilt_max",
+            "tilt_closed_value",
+            "tilt_opened_value",
         ],
     ),
     ("lock", &["command_topic"], &["payload_lock", "payload_unlock", "state_locked", "state_unlocked"]),
@@ -95,6 +119,7 @@ const QUANTITIES: &[(&str, &[&str])] = &[
     ("pressure", &["Pa", "hPa", "kPa", "bar"]),
     ("temperature", &["°C", "°F", "K"]),
     ("voltage", &["V", "mV"]),
+    ("volume", &["L", "mL", "m³"]),
     ("volume_flow_rate", &["m³/h", "L/min"]),
     ("volume_storage", &["L", "mL", "m³"]),
     ("water", &["L", "m³", "gal"]),
@@ -103,6 +128,7 @@ const QUANTITIES: &[(&str, &[&str])] = &[
 ];
 
 const BINARY: &[&str] = &[
+    "door",
     "gas",
     "heat",
     "lock",
@@ -126,7 +152,9 @@ fn components(device: &Value) -> impl Iterator<Item = (&String, &Map<String, Val
 /// The topics that say how things are.
 pub(super) fn topics(device: &Value) -> impl Iterator<Item = &str> {
     let is_state = |key: &str| key.ends_with("_topic") && !key.contains("command") && !key.starts_with("set_");
-    let of = components(device).flat_map(|(_, component)| component.iter());
+    // An event says nothing that is true for longer.
+    let lasting = components(device).filter(|(_, component)| component["platform"] != "event");
+    let of = lasting.flat_map(|(_, component)| component.iter());
     of.filter(move |(key, _)| is_state(key)).map(|(_, topic)| topic.as_str().unwrap())
 }
 

@@ -175,3 +175,18 @@ fn after_a_restart_what_is_not_there_is_offline_and_can_be_cleaned_away() {
     assert_eq!(values.keys().filter(ghosts).collect::<Vec<_>>(), Vec::<&String>::new());
     assert!(values.keys().any(|topic| topic.starts_with(&of(1))), "{values:#?}");
 }
+
+/// A user sees why a command came to nothing.
+#[test]
+fn a_refusal_is_an_event_of_the_device() {
+    let eoj = echonet_lite::wire::Eoj::new(0x02, 0x90, 1);
+    let plan = NodePlan { faults: vec![Fault::of_property(Kind::Unwritable, eoj, LEVEL)], ..light(1, 11) };
+    let Some(scene) = Scene::new(9, "refusal", &[plan]) else { return };
+    let (topic, trouble) = (format!("{}/lightLevel", of(1)), format!("{}/trouble", of(1)));
+    scene.listener.command(&topic, "77");
+    let said = |heard: &Heard| heard.get(&trouble).map(|(text, _)| text.clone());
+    let event: Value = serde_json::from_str(&scene.listener.wait("a refusal", said)).unwrap();
+    assert_eq!(event["event_type"], "refused", "{event}");
+    assert_eq!((&event["property"], &event["value"]), (&json!("lightLevel"), &json!("77")));
+    scene.listener.wait_for(&topic, "11");
+}

@@ -264,6 +264,7 @@ fn heads() -> Vec<Row> {
     ]
 }
 
+#[expect(clippy::too_many_lines, reason = "a table")]
 fn refusals() -> Vec<Row> {
     let unknown =
         |request: &Frame| !request.properties.is_empty() && request.properties.iter().any(|(epc, _)| *epc >= 0xF0);
@@ -414,7 +415,6 @@ fn is_asked_for(bytes: &[u8]) -> bool {
 }
 
 fn notifications() -> Vec<Row> {
-    let is_inf = |bytes: &[u8]| bytes.get(10) == Some(&0x73) && is_asked_for(bytes);
     vec![
         ("INFC without an answer", NODE, "infc", silent_on(0x74, |_| true)),
         (
@@ -442,20 +442,6 @@ fn notifications() -> Vec<Row> {
             "infreq.mixed",
             answered(0x63, 0x53, |frame| {
                 frame.properties.iter_mut().for_each(|(_, edt)| edt.clear());
-            }),
-        ),
-        (
-            "INF_REQ without an answer",
-            LIGHT,
-            "infreq",
-            Box::new(move |_, sent: &mut Sent| sent.retain(|(_, bytes)| !is_inf(bytes))),
-        ),
-        (
-            "INF_REQ answered to the asker",
-            LIGHT,
-            "infreq",
-            Box::new(move |_, sent: &mut Sent| {
-                sent.iter_mut().filter(|(_, bytes)| is_inf(bytes)).for_each(|(to_all, _)| *to_all = false);
             }),
         ),
     ]

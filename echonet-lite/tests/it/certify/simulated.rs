@@ -26,7 +26,7 @@ pub struct Simulated {
     weather: Weather,
     random: Random,
     /// By time and order: to the node, to all, to the examination.
-    flying: BinaryHeap<Reverse<(Instant, u64, Hop, Vec<u8>)>>,
+    flying: BinaryHeap<Reverse<Flight>>,
     count: u64,
     arrived: [VecDeque<Vec<u8>>; 2],
     mistake: Option<Mistake>,
@@ -34,11 +34,14 @@ pub struct Simulated {
     slowness: Duration,
 }
 
+/// When it lands, its number, where, and its bytes.
+type Flight = (Instant, u64, Hop, Vec<u8>);
+
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Hop {
-    ToNode,
-    ToAll,
-    ToUs,
+    Node,
+    All,
+    Us,
 }
 
 impl Simulated {
@@ -65,7 +68,7 @@ impl Simulated {
 
     /// Puts a datagram on its way: lost, doubled, late.
     fn fly(&mut self, hop: Hop, bytes: &[u8]) {
-        let slowness = if hop == Hop::ToNode { Duration::ZERO } else { self.slowness };
+        let slowness = if hop == Hop::Node { Duration::ZERO } else { self.slowness };
         for _ in 0..if self.random.percent(self.weather.doubled) { 2 } else { 1 } {
             if self.random.percent(self.weather.loss) {
                 continue;
@@ -81,15 +84,15 @@ impl Simulated {
             mistake(request, &mut sent);
         }
         for (to_all, bytes) in sent {
-            self.fly(if to_all { Hop::ToAll } else { Hop::ToUs }, &bytes);
+            self.fly(if to_all { Hop::All } else { Hop::Us }, &bytes);
         }
     }
 
     fn land(&mut self, hop: Hop, bytes: Vec<u8>) {
         match hop {
-            Hop::ToAll => self.arrived[1].push_back(bytes),
-            Hop::ToUs => self.arrived[0].push_back(bytes),
-            Hop::ToNode => {
+            Hop::All => self.arrived[1].push_back(bytes),
+            Hop::Us => self.arrived[0].push_back(bytes),
+            Hop::Node => {
                 let (mut buffer, mut sent) = ([0; 1472], Vec::new());
                 let from = SocketAddr::from(([192, 0, 2, 9], 3610));
                 let mut out = Outbox::new(&mut buffer, |to, datagram: &[u8]| {
@@ -117,7 +120,7 @@ impl Transport for Simulated {
     }
 
     fn send(&mut self, datagram: &[u8]) -> io::Result<()> {
-        self.fly(Hop::ToNode, datagram);
+        self.fly(Hop::Node, datagram);
         Ok(())
     }
 

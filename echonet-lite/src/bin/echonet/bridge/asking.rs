@@ -42,7 +42,10 @@ pub(super) enum Told {
 pub(super) enum WriteFailure {
     /// The node is not at its address: it can be at another one.
     Elsewhere(String),
-    Other(String),
+    /// The device refuses it.
+    Refused(String),
+    /// It was sent and not answered, or could not be sent.
+    Unanswered(String),
 }
 
 /// What was read of an object.
@@ -117,8 +120,9 @@ impl Bridge<'_> {
         match told {
             Told::Reading(reading) => self.take_reading(reading),
             Told::Written { command, failure, reading } => {
+                let (addr, _) = reading.place;
                 self.take_reading(reading);
-                self.written(command, failure);
+                self.written(command, addr, failure);
             }
             Told::Namesake { addr, other, namesake } => self.resolved(addr, other, namesake)?,
         }

@@ -192,6 +192,14 @@ impl Broker {
         self.pump();
     }
 
+    /// Publishes something that happened, for whoever listens now: nothing that stays true.
+    pub(super) fn tell_once(&self, topic: String, payload: String) {
+        if self.is_connected && self.is_read {
+            // Of so much that the client has no room, the event is the least.
+            let _ = self.client.try_publish(topic, QoS::AtLeastOnce, false, payload);
+        }
+    }
+
     /// Takes everything below a topic back.
     pub(super) fn withdraw(&mut self, below: &str) {
         let topics: Vec<_> = self.truth.keys().filter(|topic| topic.starts_with(below)).cloned().collect();

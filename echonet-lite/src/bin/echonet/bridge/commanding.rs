@@ -2,9 +2,11 @@
 
 use std::time::{Duration, Instant};
 
-use echonet_lite::controller::{Failure as Ended, Request};
+use echonet_lite::class::{PropertySpec, Scaled, Unit};
+use echonet_lite::controller::{Failure as Ended, NodeAddr, Request};
 use echonet_lite::net::Error;
 use echonet_lite::wire::Eoj;
+use serde_json::json;
 
 use super::asking::{self, Reading, SETTLED, Told, WriteFailure};
 use super::{Bridge, composite};
@@ -23,6 +25,10 @@ pub(super) struct Command {
     writes: Vec<(u8, Vec<u8>)>,
     /// When it is given up if the node is not found.
     pub(super) until: Instant,
+    /// What the user has sent: the topic's last part, and the payload.
+    said: [String; 2],
+    /// Whether a further address of the node was tried.
+    is_turned: bool,
 }
 
 impl Bridge<'_> {
@@ -35,14 +41,16 @@ impl Bridge<'_> {
         let writes = match thing.class.property_by_name(property) {
             Some(spec) if thing.maps.writable.contains(spec.epc) => {
                 let mut edt = [0; 255];
-                let length = spec.parse(payload, &mut edt).map_err(|error| error.to_string())?;
+                let payload = rounded(spec, payload);
+                let length = spec.parse(&payload, &mut edt).map_err(|error| error.to_string())?;
                 vec![(spec.epc, edt[..length].to_vec())]
             }
             Some(_) => return Err("it cannot be written".to_owned()),
             None if property == composite::MODE => composite::mode_writes(payload).ok_or("there is no such mode")?,
             None => return Err("there is no such property".to_owned()),
         };
-        self.carry_out(Command { name, eoj, writes, until: Instant::now() + FOUND });
+        let said = [property, payload].map(str::to_owned);
+        self.carry_out(Command { name, eoj, writes, until: Instant::now() + FOUND, said, is_turned: false });
         Ok(())
     }
 
@@ -57,15 +65,17 @@ impl Bridge<'_> {
             let request = Request::set(command.eoj, &lent).only_to(id);
             let failure = match endpoint.request(addr, &request).await {
                 Ok(answer) if answer.is_ok() => None,
-                Ok(_) => Some(WriteFailure::Other("the device refuses it".to_owned())),
+                Ok(_) => Some(WriteFailure::Refused("the device refuses it".to_owned())),
                 Err(error @ Error::Failed(Ended::OtherNode | Ended::NodeSilent { .. })) => {
                     Some(WriteFailure::Elsewhere(error.to_string()))
                 }
-                Err(error) => Some(WriteFailure::Other(error.to_string())),
+                Err(error) => Some(WriteFailure::Unanswered(error.to_string())),
             };
             let values = match failure {
                 Some(WriteFailure::Elsewhere(_)) => Vec::new(),
-                Some(WriteFailure::Other(_)) | None => asking::read(&endpoint, addr, command.eoj, batches).await,
+                Some(WriteFailure::Refused(_) | WriteFailure::Unanswered(_)) | None => {
+                    asking::read(&endpoint, addr, command.eoj, batches).await
+                }
             };
             let reading = Reading { name: command.name.clone(), eoj: command.eoj, group: None, values, place };
             // The bridge has ended.
@@ -73,14 +83,21 @@ impl Bridge<'_> {
         });
     }
 
-    /// A command was carried out, or not.
-    pub(super) fn written(&mut self, command: Command, failure: Option<WriteFailure>) {
+    /// A command was carried out at an address, or not.
+    pub(super) fn written(&mut self, mut command: Command, addr: NodeAddr, failure: Option<WriteFailure>) {
         match failure {
+            Some(WriteFailure::Elsewhere(_)) if !command.is_turned && self.directory.use_next(&command.name, addr) => {
+                command.is_turned = true;
+                return self.carry_out(command);
+            }
             Some(WriteFailure::Elsewhere(_)) if Instant::now() < command.until => {
                 self.search_missing();
                 return self.wait_for_node(command);
             }
-            Some(WriteFailure::Elsewhere(why) | WriteFailure::Other(why)) => self.not_written(&command, &why),
+            Some(WriteFailure::Elsewhere(why) | WriteFailure::Unanswered(why)) => {
+                self.not_written(&command, "unanswered", &why);
+            }
+            Some(WriteFailure::Refused(why)) => self.not_written(&command, "refused", &why),
             None => self.tell_written(&command),
         }
         self.ask_soon(&command.name, SETTLED);
@@ -93,8 +110,14 @@ impl Bridge<'_> {
         topics.into_iter().for_each(|(topic, payload)| self.broker.publish_anew(topic, payload));
     }
 
-    fn not_written(&mut self, command: &Command, why: &str) {
+    /// The user sees why, as an event of the device, and what is true.
+    fn not_written(&mut self, command: &Command, kind: &str, why: &str) {
         self.out.remark(format_args!("{} {}: not written: {why}", command.name, render::object(command.eoj)));
+        if let Some(thing) = self.things.get(&(command.name.clone(), command.eoj)) {
+            let [property, value] = &command.said;
+            let event = json!({ "event_type": kind, "property": property, "value": value, "why": why });
+            self.broker.tell_once(thing.trouble_topic(), event.to_string());
+        }
         self.tell_written(command);
     }
 
@@ -102,7 +125,7 @@ impl Bridge<'_> {
         if self.waiting.len() < WAITING {
             self.waiting.push(command);
         } else {
-            self.not_written(&command, "too many commands wait for nodes that are not found");
+            self.not_written(&command, "unanswered", "too many commands wait for nodes that are not found");
         }
     }
 
@@ -110,12 +133,47 @@ impl Bridge<'_> {
     pub(super) fn give_commands_up(&mut self) {
         let now = Instant::now();
         let late: Vec<_> = self.waiting.extract_if(.., |command| command.until <= now).collect();
-        late.iter().for_each(|command| self.not_written(command, "the node is not found at any address"));
+        late.iter().for_each(|command| self.not_written(command, "unanswered", "the node is not found at any address"));
     }
 
     /// A node was found: what waits for it is carried out.
     pub(super) fn carry_out_waiting(&mut self, name: &Name) {
         let found: Vec<_> = self.waiting.extract_if(.., |command| command.name == *name).collect();
         found.into_iter().for_each(|command| self.carry_out(command));
+    }
+}
+
+/// A number rounded to the steps of a property: a home in degrees Fahrenheit sets 22.2 °C. Anything else is as it was.
+fn rounded(spec: &PropertySpec, payload: &str) -> String {
+    let (Some(number), Ok(wanted)) = (spec.number(), payload.trim().parse::<f64>()) else { return payload.to_owned() };
+    let steps = (wanted / 10_f64.powi(number.exponent.into())).round();
+    if !wanted.is_finite() || steps.abs() > f64::from(i32::MAX) || !number.coefficients.is_empty() {
+        return payload.to_owned();
+    }
+    Scaled { raw: steps as i64, exponent: number.exponent, unit: Unit::None }.to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use echonet_lite::class;
+
+    #[test]
+    fn numbers_are_rounded_to_steps() {
+        let of = |class: &str, name: &str| class::by_name(class).unwrap().property_by_name(name).unwrap();
+        let target = of("homeAirConditioner", "targetTemperature");
+        for (payload, expected) in [
+            ("22.2222", "22"),
+            ("22.5", "23"),
+            (" 25.0", "25"),
+            ("-0.4", "0"),
+            ("1e300", "1e300"),
+            ("undefined", "undefined"),
+            ("NaN", "NaN"),
+        ] {
+            assert_eq!(rounded(target, payload), expected, "{payload}");
+        }
+        assert_eq!(rounded(of("temperatureSensor", "value"), "22.2222"), "22.2");
+        assert_eq!(rounded(of("generalLighting", "operationStatus"), "on"), "on");
     }
 }

@@ -7,10 +7,13 @@ use echonet_lite::controller::PropertyMaps;
 use echonet_lite::wire::PropertySet;
 use serde_json::{Map, Value, json};
 
-use super::shown::UNKNOWN;
+use super::shown::{Kind, UNKNOWN};
 
 /// The topic below an object that has no property of its own: what an air conditioner does, or nothing when it is off.
 pub(super) const MODE: &str = "mode";
+
+/// What it does at the moment.
+pub(super) const ACTION: &str = "action";
 
 const OPERATION_STATUS: u8 = 0x80;
 const OPERATION_MODE: u8 = 0xB0;
@@ -22,6 +25,10 @@ const GENERAL_LIGHTING: u16 = 0x0290;
 const MONO_FUNCTIONAL_LIGHTING: u16 = 0x0291;
 const HOME_AIR_CONDITIONER: u16 = 0x0130;
 const ELECTRIC_LOCK: u16 = 0x026F;
+/// Ventilation fans, and air cleaners, which Home Assistant shows as fans, too.
+const FANS: [u16; 3] = [0x0133, 0x0134, 0x0135];
+/// Temperatures that air conditioners can be set to, where nothing else is known of one.
+const USUAL_TEMPERATURES: [i64; 2] = [16, 32];
 
 /// Blinds, shutters, curtains, gates, windows, doors: what Home Assistant calls them.
 const COVERS: [(u16, &str); 7] = [
@@ -35,13 +42,14 @@ const COVERS: [(u16, &str); 7] = [
 ];
 
 /// The component that shows an object as one thing, and the properties that it shows.
-pub(super) fn component(class: &Class, maps: &PropertyMaps, base: &str) -> Component {
-    let thing = Whole { class, maps, base };
+pub(super) fn component(class: &Class, maps: &PropertyMaps, ranges: &[(u8, [i64; 2])], base: &str) -> Component {
+    let thing = Whole { class, maps, ranges, base };
     let code = class.code.to_u16();
     match code {
         GENERAL_LIGHTING | MONO_FUNCTIONAL_LIGHTING => thing.light(),
         HOME_AIR_CONDITIONER => thing.climate(),
         ELECTRIC_LOCK => thing.lock(),
+        code if FANS.contains(&code) => thing.fan(),
         _ => thing.cover(COVERS.iter().find(|(of, _)| *of == code)?.1),
     }
 }
@@ -50,6 +58,8 @@ pub(super) fn component(class: &Class, maps: &PropertyMaps, base: &str) -> Compo
 struct Whole<'a> {
     class: &'a Class,
     maps: &'a PropertyMaps,
+    /// Ranges that devices of this maker have.
+    ranges: &'a [(u8, [i64; 2])],
     base: &'a str,
 }
 
@@ -77,6 +87,37 @@ impl Whole<'_> {
         format!("{}/set", self.topic(epc))
     }
 
+    /// The range of a number: the device's by its maker's quirks, else the class's if that is one that devices can have.
+    fn range(&self, epc: u8) -> Option<[i64; 2]> {
+        let own = self.ranges.iter().find(|(of, _)| *of == epc).map(|(_, range)| *range);
+        // 0 to 50 °C is what every air conditioner may have, and none has.
+        let of_class =
+            self.class.property(epc).and_then(|spec| spec.number()).map(|number| [number.minimum, number.maximum]);
+        own.or_else(|| of_class.filter(|range| *range != [0, 50]))
+    }
+
+    /// A fan: on and off, levels of its air flow, and what it does by itself.
+    fn fan(&self) -> Component {
+        const AIR_FLOW: u8 = 0xA0;
+        if !self.has(OPERATION_STATUS) {
+            return None;
+        }
+        let mut fan = object(json!({
+            "platform": "fan", "name": null, "payload_on": "on", "payload_off": "off",
+            "state_topic": self.topic(OPERATION_STATUS), "command_topic": self.command(OPERATION_STATUS),
+        }));
+        let mut shown = PropertySet::EMPTY.with(OPERATION_STATUS);
+        let flow = self.class.property(AIR_FLOW).and_then(|spec| Kind::of(spec.data));
+        if let (Some(Kind::Choice { settable: modes, .. }), true) = (flow, self.has(AIR_FLOW)) {
+            shown = shown.with(AIR_FLOW);
+            fan.extend(object(json!({
+                "preset_mode_state_topic": self.topic(AIR_FLOW), "preset_mode_command_topic": self.command(AIR_FLOW),
+                "preset_modes": modes,
+            })));
+        }
+        Some((fan, shown))
+    }
+
     fn light(&self) -> Component {
         const LEVEL: u8 = 0xB0;
         if !self.has(OPERATION_STATUS) {
@@ -101,6 +142,9 @@ impl Whole<'_> {
         const AIR_FLOW: u8 = 0xA0;
         const TARGET: u8 = 0xB3;
         const ROOM: u8 = 0xBB;
+        const HUMIDITY: u8 = 0xBA;
+        const TARGET_HUMIDITY: u8 = 0xB4;
+        const SWING: u8 = 0xA3;
         if !self.has(OPERATION_STATUS) || !self.has(OPERATION_MODE) {
             return None;
         }
@@ -109,12 +153,14 @@ impl Whole<'_> {
         let mut climate = object(json!({
             "platform": "climate", "name": null, "modes": modes,
             "mode_state_topic": mode, "mode_command_topic": format!("{mode}/set"),
+            // On is the mode that it had; without this Home Assistant chooses one.
+            "power_command_topic": self.command(OPERATION_STATUS), "payload_on": "on", "payload_off": "off",
+            "action_topic": format!("{}/{ACTION}", self.base),
         }));
         let mut shown = PropertySet::of(&[OPERATION_STATUS, OPERATION_MODE]);
         if self.has(TARGET) {
             shown = shown.with(TARGET);
-            let range = self.class.property(TARGET).and_then(|spec| spec.number());
-            let (minimum, maximum) = range.map_or((0, 50), |range| (range.minimum, range.maximum));
+            let [minimum, maximum] = self.range(TARGET).unwrap_or(USUAL_TEMPERATURES);
             climate.extend(object(json!({
                 "temperature_state_topic": self.topic(TARGET), "temperature_command_topic": self.command(TARGET),
                 "min_temp": minimum, "max_temp": maximum, "temp_step": 1, "precision": 1.0, "temperature_unit": "C",
@@ -122,6 +168,25 @@ impl Whole<'_> {
         }
         if self.maps.readable.contains(ROOM) {
             climate.insert("current_temperature_topic".into(), self.topic(ROOM).into());
+        }
+        if self.maps.readable.contains(HUMIDITY) {
+            climate.insert("current_humidity_topic".into(), self.topic(HUMIDITY).into());
+        }
+        if self.has(TARGET_HUMIDITY) {
+            shown = shown.with(TARGET_HUMIDITY);
+            let [minimum, maximum] = self.range(TARGET_HUMIDITY).unwrap_or([0, 100]);
+            climate.extend(object(json!({
+                "target_humidity_state_topic": self.topic(TARGET_HUMIDITY),
+                "target_humidity_command_topic": self.command(TARGET_HUMIDITY),
+                "min_humidity": minimum, "max_humidity": maximum,
+            })));
+        }
+        if self.has(SWING) {
+            shown = shown.with(SWING);
+            climate.extend(object(json!({
+                "swing_mode_state_topic": self.topic(SWING), "swing_mode_command_topic": self.command(SWING),
+                "swing_modes": ["off", "vertical", "horizontal", "verticalAndHorizontal"],
+            })));
         }
         if self.has(AIR_FLOW) {
             shown = shown.with(AIR_FLOW);
@@ -137,6 +202,7 @@ impl Whole<'_> {
     fn cover(&self, device_class: &str) -> Component {
         const OPERATION: u8 = 0xE0;
         const DEGREE: u8 = 0xE1;
+        const ANGLE: u8 = 0xE2;
         const STATUS: u8 = 0xEA;
         if !self.shows(OPERATION, ["open", "close"]) || !self.maps.writable.contains(OPERATION) {
             return None;
@@ -151,6 +217,14 @@ impl Whole<'_> {
             cover.extend(object(json!({
                 "state_topic": self.topic(STATUS), "state_open": "fullyOpen", "state_closed": "fullyClosed",
                 "state_opening": "opening", "state_closing": "closing", "state_stopped": "stoppedHalfway",
+            })));
+        }
+        if self.has(ANGLE) && self.class.property(ANGLE).is_some_and(|spec| spec.number().is_some()) {
+            shown = shown.with(ANGLE);
+            let [minimum, maximum] = self.range(ANGLE).unwrap_or([0, 180]);
+            cover.extend(object(json!({
+                "tilt_status_topic": self.topic(ANGLE), "tilt_command_topic": self.command(ANGLE),
+                "tilt_min": minimum, "tilt_max": maximum, "tilt_closed_value": minimum, "tilt_opened_value": maximum,
             })));
         }
         if self.has(DEGREE) && self.class.property(DEGREE).is_some_and(|spec| spec.number().is_some()) {
@@ -199,4 +273,21 @@ pub(super) fn mode_writes(mode: &str) -> Option<Vec<(u8, Vec<u8>)>> {
     }
     let (_, code) = MODES.iter().find(|(name, _)| *name == mode)?;
     Some(vec![(OPERATION_STATUS, vec![0x30]), (OPERATION_MODE, vec![*code])])
+}
+
+/// What an air conditioner does, as far as its mode tells: in automatic mode it is not known.
+pub(super) fn action(class: &Class, values: &HashMap<u8, Vec<u8>>) -> Option<&'static str> {
+    const SPECIAL_STATE: u8 = 0xAA;
+    let mode = mode(class, values)?;
+    // Defrosting, preheating, removing heat.
+    let is_special = values.get(&SPECIAL_STATE).is_some_and(|state| matches!(state[..], [0x41..=0x43]));
+    Some(match mode {
+        "off" => "off",
+        _ if is_special => "idle",
+        "cool" => "cooling",
+        "heat" => "heating",
+        "dry" => "drying",
+        "fan_only" => "fan",
+        _ => UNKNOWN,
+    })
 }

@@ -152,9 +152,8 @@ impl Bridge<'_> {
                 }
             }
             Event::NodeJoined { node, addr } => {
-                if self.directory.left(addr).is_some() {
-                    self.ready(node)?;
-                }
+                self.directory.left(addr);
+                self.ready(node)?;
             }
             Event::Missed(count) => {
                 self.out.remark(format_args!("{count} events came too fast: everything is asked for"));

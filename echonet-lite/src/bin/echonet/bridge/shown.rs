@@ -89,7 +89,7 @@ impl Kind {
         }
         let mut seen = std::collections::HashSet::new();
         all.retain(|text| seen.insert(text.clone()));
-        let pairs = [["true", "false"], ["on", "off"], ["open", "closed"]];
+        let pairs = [["true", "false"], ["on", "off"], ["open", "closed"], ["open", "close"], ["anyOpen", "allClose"]];
         let is_pair = |pair: &&[&str; 2]| all.len() == 2 && pair.iter().all(|name| all.iter().any(|text| text == name));
         match (pairs.iter().find(is_pair), levels) {
             (Some(["true", "false"]), None) => Some(Self::Switch(["on", "off"])),

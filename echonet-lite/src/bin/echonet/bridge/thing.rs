@@ -11,7 +11,7 @@ use serde_json::{Map, Value as Json, json};
 use super::shown::{self, Kind, UNKNOWN};
 use super::{composite, device_class};
 use crate::quirks::Quirks;
-use crate::render;
+use crate::{names, render};
 
 /// What says which device it is, or how it is made: read once, shown with the device or not at all.
 const DESCRIPTION: PropertySet =
@@ -20,6 +20,9 @@ const DESCRIPTION: PropertySet =
 const DESCRIBES: PropertySet = PropertySet::of(&[0x81, 0x82, 0x8C, 0x8D]);
 /// What is of interest when something is wrong.
 const DIAGNOSTIC: PropertySet = PropertySet::of(&[0x88, 0x89, 0x9A]);
+
+/// The event of a command that was not carried out.
+const TROUBLE: &str = "trouble";
 
 /// Which questions are asked together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -130,7 +133,7 @@ impl Thing {
     /// What Home Assistant is told of it, as the documentation of MQTT discovery has it: one message for a device.
     pub(super) fn description(&self, availability: [&str; 2]) -> Json {
         let mut components = Map::new();
-        let whole = composite::component(self.class, &self.maps, &self.base);
+        let whole = composite::component(self.class, &self.maps, &self.quirks.ranges, &self.base);
         let (composite, shown_there) = whole.map_or((None, PropertySet::EMPTY), |(map, set)| (Some(map), set));
         if let Some(mut component) = composite {
             component.insert("unique_id".into(), self.unique.clone().into());
@@ -141,6 +144,16 @@ impl Thing {
                 components.insert(id, component.into());
             }
         }
+        if !self.maps.writable.is_empty() {
+            components.insert(
+                TROUBLE.into(),
+                json!({
+                    "platform": "event", "name": "Trouble", "unique_id": format!("{}_{TROUBLE}", self.unique),
+                    "event_types": ["refused", "unanswered"], "state_topic": self.trouble_topic(),
+                    "entity_category": "diagnostic",
+                }),
+            );
+        }
         json!({
             "device": self.device(),
             "origin": { "name": "echonet-lite", "sw_version": env!("CARGO_PKG_VERSION") },
@@ -148,6 +161,11 @@ impl Thing {
             "availability_mode": "all",
             "components": components,
         })
+    }
+
+    /// Where it is told what was not written, and why.
+    pub(super) fn trouble_topic(&self) -> String {
+        format!("{}/{TROUBLE}", self.base)
     }
 
     fn device(&self) -> Map<String, Json> {
@@ -159,15 +177,16 @@ impl Thing {
         };
         let mut device = Map::new();
         device.insert("identifiers".into(), json!([self.unique]));
-        device.insert("name".into(), self.name.clone().into());
-        let maker = self.maker.map(|[a, b, c]| format!("maker {a:02X}{b:02X}{c:02X}"));
+        let area = self.values.get(&0x81).and_then(|edt| device_class::area(*edt.first()?)).map(str::to_owned);
+        device.insert("name".into(), self.title(area.as_deref(), text(0x8C)).into());
+        let code = |[a, b, c]: [u8; 3]| format!("maker {a:02X}{b:02X}{c:02X}");
+        let maker = self.maker.map(|maker| names::maker(maker).map_or_else(|| code(maker), str::to_owned));
         let release = self.values.get(&0x82).and_then(|edt| match edt[..] {
             [_, _, letter, revision] if letter.is_ascii_uppercase() => {
                 Some(format!("ECHONET Lite release {}, revision {revision}", letter as char))
             }
             _ => None,
         });
-        let area = self.values.get(&0x81).and_then(|edt| device_class::area(*edt.first()?)).map(str::to_owned);
         let known = [
             ("manufacturer", maker),
             ("model", text(0x8C).or_else(|| Some(self.class.name().to_owned()))),
@@ -177,6 +196,17 @@ impl Thing {
         ];
         device.extend(known.into_iter().filter_map(|(key, value)| Some((key.to_owned(), value?.into()))));
         device
+    }
+
+    /// What the device is called: by its room, and by its model or the end of its node's name where there may be several.
+    fn title(&self, area: Option<&str>, model: Option<String>) -> String {
+        let node = self.unique.rsplit_once('_').map_or("", |(node, _)| node);
+        let end = node.get(node.len().saturating_sub(4)..).unwrap_or_default();
+        match (area, model) {
+            (Some(area), _) => format!("{area} {}", lower_first(&self.name)),
+            (None, Some(model)) => format!("{} {model} {end}", self.name),
+            (None, None) => format!("{} {end}", self.name),
+        }
     }
 
     /// The entities of a property, each with a name that no other of the device has.
@@ -189,8 +219,11 @@ impl Thing {
             let topic = [&[self.base.as_str(), spec.short_name], &leaf.path[..]].concat().join("/");
             // A part cannot be written alone.
             let writable = writable && leaf.path.is_empty();
-            let name =
-                if leaf.name.is_empty() { spec.name().to_owned() } else { format!("{}: {}", spec.name(), leaf.name) };
+            if !readable && !writable {
+                continue;
+            }
+            let title = device_class::title(spec.name());
+            let name = if leaf.name.is_empty() { title } else { format!("{title}: {}", leaf.name) };
             let Some(mut component) = self.component(spec, &kind, readable, writable) else { continue };
             component.insert("name".into(), name.clone().into());
             component.insert("unique_id".into(), format!("{}_{id}", self.unique).into());
@@ -202,6 +235,9 @@ impl Thing {
             }
             if DIAGNOSTIC.contains(spec.epc) {
                 component.insert("entity_category".into(), "diagnostic".into());
+            }
+            if !self.is_of_use(spec, &component) {
+                component.insert("enabled_by_default".into(), false.into());
             }
             found.push((id.clone(), component));
             // What a number can be told beside numbers.
@@ -217,6 +253,23 @@ impl Thing {
             }
         }
         found
+    }
+
+    /// Whether most users want to see an entity: what every device of the class has, and what is measured or detected. An air
+    /// conditioner has 70 others, which a user can switch on.
+    fn is_of_use(&self, spec: &PropertySpec, component: &Map<String, Json>) -> bool {
+        let is_own = self.class.properties.iter().any(|own| own.epc == spec.epc);
+        let is_required = is_own && (spec.access.get.is_required() || spec.access.set.is_required());
+        let platform = component.get("platform").and_then(Json::as_str);
+        let class = component.get("device_class").and_then(Json::as_str);
+        let is_measured = match platform {
+            Some("sensor") => class.is_some_and(|class| !["enum", "duration"].contains(&class)),
+            Some("binary_sensor") => class.is_some(),
+            _ => false,
+        };
+        // Devices that only switch.
+        let is_switch = spec.epc == 0x80 && self.maps.writable.contains(0x80);
+        is_required || is_measured || is_switch
     }
 
     /// What is peculiar to a kind of entity.
@@ -269,6 +322,9 @@ impl Thing {
         if let Some(mode) = composite::mode(self.class, &self.values) {
             topics.push((format!("{}/{}", self.base, composite::MODE), mode.to_owned()));
         }
+        if let Some(action) = composite::action(self.class, &self.values) {
+            topics.push((format!("{}/{}", self.base, composite::ACTION), action.to_owned()));
+        }
         topics
     }
 
@@ -301,7 +357,7 @@ impl Thing {
             let topic = |leaf: shown::Leaf| [&[self.base.as_str(), spec.short_name], &leaf.path[..]].concat().join("/");
             shown::leaves(spec.data).into_iter().map(topic)
         });
-        of_properties.chain([format!("{}/{}", self.base, composite::MODE)])
+        of_properties.chain([composite::MODE, composite::ACTION].map(|name| format!("{}/{name}", self.base)))
     }
 
     /// What a property says, by its newest form or an earlier one.
@@ -316,6 +372,14 @@ impl Thing {
         let product = factors.copied().try_fold(number, |product, epc| product.times(self.value(epc)?.1.number()?))?;
         Some(Value::Number(product))
     }
+}
+
+/// Lower case, unless the word is an abbreviation.
+fn lower_first(text: &str) -> String {
+    let mut letters = text.chars();
+    let (Some(first), second) = (letters.next(), text.chars().nth(1)) else { return String::new() };
+    let is_word = second.is_none_or(char::is_lowercase);
+    if is_word { first.to_lowercase().chain(letters).collect() } else { text.to_owned() }
 }
 
 fn coefficients(data: &'static Data) -> &'static [u8] {

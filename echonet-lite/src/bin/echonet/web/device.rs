@@ -255,10 +255,14 @@ pub(super) fn only_value(spec: &PropertySpec) -> Option<&'static str> {
     }
 }
 
-/// Of makers only their codes are known.
-fn manufacturer([a, b, c]: [u8; 3]) -> Json {
+fn manufacturer(maker: [u8; 3]) -> Json {
+    let [a, b, c] = maker;
     let code = format!("{a:02X}{b:02X}{c:02X}");
-    json!({ "code": format!("0x{code}"), "descriptions": descriptions(&format!("メーカ {code}"), &format!("maker {code}")) })
+    let names = match crate::names::maker(maker) {
+        Some(name) => descriptions(name, name),
+        None => descriptions(&format!("メーカ {code}"), &format!("maker {code}")),
+    };
+    json!({ "code": format!("0x{code}"), "descriptions": names })
 }
 
 #[cfg(test)]
