@@ -19,6 +19,7 @@ pub const FORMAT: u32 = 1;
 /// One line of a record.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
+#[expect(clippy::large_enum_variant, reason = "nearly all lines of a record are runs")]
 pub enum Line {
     /// The first line: what was compared.
     Comparison(Header),

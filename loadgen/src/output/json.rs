@@ -59,7 +59,8 @@ fn openings_of(openings: &Openings) -> Value {
 
 /// The times until requests failed; null where none of them was a request.
 fn failure_of(failure: &FailureCount) -> Value {
-    let mut figures = latency_figures(failure.latencies.as_ref().unwrap_or(&Latencies::new()));
+    let none = Latencies::new();
+    let mut figures = latency_figures(failure.latencies.as_ref().unwrap_or(&none));
     figures["kind"] = json!(failure.kind);
     figures["count"] = json!(failure.count);
     figures
@@ -78,7 +79,7 @@ fn figures(latencies: &Latencies, seconds: f64) -> Value {
 
 fn latency_figures(latencies: &Latencies) -> Value {
     // Where nothing was measured, no figure is known: 0 would be the best one.
-    let known = |time: Duration| (latencies.count() > 0).then(|| time.as_secs_f64());
+    let known = |time: Duration| (latencies.count() > 0).then_some(time.as_secs_f64());
     let percentile = |percent: f64| known(latencies.percentile(percent));
     json!({
         "min": known(latencies.min()),

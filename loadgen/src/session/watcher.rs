@@ -7,7 +7,7 @@ use std::time::Duration;
 use serde_json::Map;
 
 use super::sampler::Sampler;
-use super::shared::Shared;
+use super::shared::{SeatEnding, Shared};
 use super::worker::TICK;
 use crate::clock::{Nanos, nanos};
 use crate::load::{Length, Load};
@@ -421,18 +421,13 @@ impl<'a> Watcher<'a> {
             others,
             ..use_of(&ended.since(&began), self.peak_resident_bytes, scale)
         });
-        let busiest_thread = endings
-            .iter()
-            .filter(|ending| ending.wall > 0)
-            .map(|ending| ending.cpu.total() * 1e9 / ending.wall as f64)
-            .fold(0.0, f64::max);
-        if busiest_thread > GENERATOR_BOUND {
-            notes.push(format!("generator-bound: a thread of the generator was {:.0} % busy", busiest_thread * 100.0));
+        let generator = generator_of(&endings);
+        if generator.busiest_thread > GENERATOR_BOUND {
+            let percent = generator.busiest_thread * 100.0;
+            notes.push(format!("generator-bound: a thread of the generator was {percent:.0} % busy"));
         }
-        let stalls = endings.iter().fold(Stalls::default(), |worst, ending| worst.worst(ending.stalls));
         let (bytes_received, bytes_sent) = self.total.bytes();
         let operations = self.names.into_iter().zip(self.total.latencies());
-        let answers = endings.iter().filter_map(|ending| ending.answers);
         let mut statuses = self.total.statuses().to_vec();
         statuses.sort_by_key(|status| status.status);
         let mut outcome = Outcome {
@@ -450,25 +445,37 @@ impl<'a> Watcher<'a> {
             deliveries,
             redirects,
             openings,
-            fairness: Fairness {
-                least: answers.clone().map(|(least, _)| least).min().unwrap_or_default(),
-                most: answers.map(|(_, most)| most).max().unwrap_or_default(),
-            },
-            generator: Generator {
-                cpu: endings.iter().fold(Cpu::default(), |sum, ending| Cpu {
-                    user: sum.user + ending.cpu.user,
-                    system: sum.system + ending.cpu.system,
-                }),
-                busiest_thread,
-                resident_bytes: endings.iter().map(|ending| ending.resident_bytes).max().unwrap_or_default(),
-                stalls,
-            },
+            fairness: fairness_of(&endings),
+            generator,
             server,
             timeline: self.timeline,
             notes,
         };
         outcome.notes.extend(stalled(&outcome));
         outcome
+    }
+}
+
+/// What the generator's threads used.
+fn generator_of(endings: &[SeatEnding]) -> Generator {
+    let busy = endings.iter().filter(|ending| ending.wall > 0);
+    Generator {
+        cpu: endings.iter().fold(Cpu::default(), |sum, ending| Cpu {
+            user: sum.user + ending.cpu.user,
+            system: sum.system + ending.cpu.system,
+        }),
+        busiest_thread: busy.map(|ending| ending.cpu.total() * 1e9 / ending.wall as f64).fold(0.0, f64::max),
+        resident_bytes: endings.iter().map(|ending| ending.resident_bytes).max().unwrap_or_default(),
+        stalls: endings.iter().fold(Stalls::default(), |worst, ending| worst.worst(ending.stalls)),
+    }
+}
+
+/// The fewest and the most answers of a connection.
+fn fairness_of(endings: &[SeatEnding]) -> Fairness {
+    let answers = endings.iter().filter_map(|ending| ending.answers);
+    Fairness {
+        least: answers.clone().map(|(least, _)| least).min().unwrap_or_default(),
+        most: answers.map(|(_, most)| most).max().unwrap_or_default(),
     }
 }
 

@@ -11,6 +11,24 @@ use std::sync::atomic::{AtomicI64, Ordering::Relaxed};
 pub use allocator::{give_back, report as allocator_report, version as allocator_version};
 pub use excess::{Excess, Wanted};
 
+/// What the allocator has of the system, in bytes.
+#[derive(Clone, Copy, Debug)]
+pub struct AllocatorPages {
+    /// For data, in use or free.
+    pub active: u64,
+    /// In physical memory.
+    pub resident: u64,
+}
+
+impl AllocatorPages {
+    /// The pages now, while `used` bytes are in use. mimalloc does not count the pages that it has given back, so its pages are
+    /// the resident memory that belongs to no file. Pages in use may never have been touched.
+    pub fn now(used: u64) -> Self {
+        let resident = resident_anonymous().max(1);
+        Self { active: resident.max(used), resident }
+    }
+}
+
 /// Bytes by which a thread's count may run ahead of the shared one: small enough for the sum to be true within
 /// kilobytes, large enough for the shared line to be written once in a hundred allocations.
 const FLUSH: i64 = 8 * 1024;

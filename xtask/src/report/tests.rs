@@ -48,11 +48,13 @@ fn outcome(answers: u64) -> Outcome {
         operations: vec![Operation { name: "GET".to_owned(), latencies }],
         told: None,
         failures: Vec::new(),
+        statuses: Vec::new(),
         offered_per_second: None,
         bytes_received: 0,
         bytes_sent: 0,
         deliveries: None,
         redirects: None,
+        openings: None,
         fairness: Fairness::default(),
         generator: Generator::default(),
         server: Some(ServerUse {

@@ -17,7 +17,7 @@ use crate::exec::Ctx;
 use crate::exec::replication::{LinkStage, Primary};
 use crate::exec::snapshot::Purpose;
 use crate::keyspace::View;
-use crate::observe::memory;
+use crate::observe::memory::{self, AllocatorPages};
 
 use super::ANY_TIME;
 use super::module::{BUILT_IN, BuiltIn};
@@ -261,10 +261,7 @@ fn memory_section(cx: &Ctx<'_>, fields: &mut Fields) {
 
 /// What the allocator has of the system: for data, free, and in physical memory.
 fn allocator(used: u64, resident: u64, fields: &mut Fields) {
-    // mimalloc does not count what it has given back: its pages are what is resident and no file's. Some of those in use may never have
-    // been touched.
-    let of_allocator = memory::resident_anonymous().max(1);
-    let active = of_allocator.max(used);
+    let AllocatorPages { active, resident: of_allocator } = AllocatorPages::now(used);
     let ratio = |a: u64, b: u64| a as f64 / b.max(1) as f64;
     fields.add("allocator_allocated", used);
     fields.add("allocator_active", active);

@@ -12,7 +12,7 @@ use crate::config::Level;
 use crate::exec::Ctx;
 use crate::exec::instance::Instance;
 use crate::keyspace::{BUCKET, Entry, View};
-use crate::observe::memory;
+use crate::observe::memory::{self, AllocatorPages};
 use crate::protocol::Reply;
 use crate::protocol::error::Error;
 
@@ -181,9 +181,7 @@ fn behind_databases(cx: &Ctx<'_>, tables: &[Tables], buffers: &Buffers) -> Vec<(
     let overhead = overhead_with(cx, tables, buffers);
     let (dataset, net) =
         (used.saturating_sub(overhead), used.saturating_sub(cx.instance().startup_memory.load(Relaxed)));
-    // As INFO has it.
-    let active = memory::committed().max(used);
-    let of_allocator = memory::resident_anonymous().min(active).max(1);
+    let AllocatorPages { active, resident: of_allocator } = AllocatorPages::now(used);
     let share = |part: u64, all: u64| part as f64 / all.max(1) as f64;
     let mut figures = vec![("overhead.total", Int(overhead as i64))];
     let is_80 = cx.config().level() == Level::Redis80;

@@ -157,7 +157,7 @@ impl Routes {
             let Some(entry) = entry else { return };
             let (name, value, at) = (expected.key.as_bytes(), entry.value(), entry.expire_at());
             self.commands.record(name, value, at);
-            if self.batches % 2 == 0 {
+            if self.batches.is_multiple_of(2) {
                 return self.file.record(name, value, at, Access::Untold);
             }
             let file = &mut self.file;
