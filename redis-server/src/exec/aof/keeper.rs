@@ -33,7 +33,7 @@ pub(super) enum Order {
     Begin(Box<Log>),
     /// To rewrite the files.
     Rewrite,
-    /// The base of this rewrite has its cut ([`Cut`]).
+    /// The base of this rewrite has its cut.
     Cut(u64),
     /// The base in the making is whole, or will never be.
     Base(io::Result<()>),
