@@ -17,7 +17,7 @@ fn nobody_who_is_asked_sleeps_on() {
                     *joined.0.lock().unwrap() += 1;
                     joined.1.notify_all();
                     let (park, waker) = Park::new();
-                    let mut left = vec![Asked::Turn, Asked::Purge];
+                    let mut left = vec![Asked::Turn, Asked::GiveBack { all: true }];
                     while !left.is_empty() {
                         match member.poll(&waker) {
                             Poll::Ready(asked) => {
@@ -35,7 +35,7 @@ fn nobody_who_is_asked_sleeps_on() {
         let all = joined.0.lock().unwrap();
         drop(joined.1.wait_while(all, |count| *count < 2).unwrap());
         let other = Arc::clone(&workers);
-        let purge = thread::spawn(move || other.purge());
+        let purge = thread::spawn(move || other.give_back(true));
         assert!(workers.give_turns(1000));
         purge.join().unwrap();
         threads.into_iter().for_each(|thread| thread.join().unwrap());
