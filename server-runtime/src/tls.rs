@@ -223,11 +223,17 @@ impl Session {
     pub(crate) async fn handshake(self, socket: std::net::TcpStream) -> io::Result<TlsStream<TcpStream>> {
         let socket = TcpStream::from_std(socket)?;
         timers::timeout(self.timeout, async {
-            expect_tls(&socket).await?;
-            TlsAcceptor::from(self.config).accept(socket).await
+            let spoken = other_protocol(&socket).await?;
+            // Also where it must fail: rustls reads what was sent and answers by an alert, so that the close is no reset.
+            let accepted = TlsAcceptor::from(self.config).accept(socket).await;
+            accepted.map_err(|error| spoken.map_or(error, not_tls))
         })
         .await?
     }
+}
+
+fn not_tls(spoken: &str) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, format!("the client speaks {spoken} to a port that serves TLS"))
 }
 
 /// The first byte of a TLS connection: the content type "handshake" (RFC 8446, section 5.1).
@@ -235,19 +241,18 @@ const HANDSHAKE: u8 = 22;
 /// The longest method of HTTP with the space behind it.
 const METHOD_MAX: usize = "OPTIONS ".len();
 
-/// Waits for the first bytes and leaves them where they are.
+/// Waits for the first bytes, leaves them in the socket, and returns what they begin if that is no TLS handshake.
 ///
 /// # Errors
-/// They begin no TLS handshake; the text says what they begin.
-async fn expect_tls(socket: &TcpStream) -> io::Result<()> {
+/// The connection failed.
+async fn other_protocol(socket: &TcpStream) -> io::Result<Option<&'static str>> {
     let mut head = [0; METHOD_MAX];
     let count = socket.peek(&mut head).await?;
     let head = &head[..count];
     if head.first().is_none_or(|first| *first == HANDSHAKE) {
-        return Ok(());
+        return Ok(None);
     }
     let method = head.split(|byte| *byte == b' ').next().unwrap_or_default();
     let is_http = method.len() < head.len() && method.iter().all(u8::is_ascii_uppercase) && !method.is_empty();
-    let spoken = if is_http { "plain HTTP" } else { "something else than TLS" };
-    Err(io::Error::new(io::ErrorKind::InvalidData, format!("the client speaks {spoken} to a port that serves TLS")))
+    Ok(Some(if is_http { "plain HTTP" } else { "something else than TLS" }))
 }
