@@ -234,8 +234,11 @@ pub(super) fn examine_silence(link: &mut Link<'_>, place: &Place, report: &mut R
 /// Examines whether the node is still there after all that was no frame.
 pub(super) fn examine_survival(link: &mut Link<'_>, report: &mut Report) -> io::Result<()> {
     let node = Eoj::NODE_PROFILE;
-    let answered = read(link, node, 0x80)?.map(drop);
-    link.add(report, node, "survives", "malformed frames do not end it", FRAME, verdict(answered));
+    let outcome = match read(link, node, 0x80)?.map(drop) {
+        Err(Why::Undecided(why)) => Outcome::Failed(why),
+        answered => verdict(answered),
+    };
+    link.add(report, node, "survives", "malformed frames do not end it", FRAME, outcome);
     Ok(())
 }
 
@@ -247,11 +250,16 @@ pub(super) fn ask(link: &mut Link<'_>, eoj: Eoj, body: &[u8]) -> io::Result<Resu
     }
 }
 
-/// Silence is a verdict only if the node answers other requests.
+/// Silence is a verdict if the node answers other requests, or has answered nothing since this one.
 fn unanswered(link: &mut Link<'_>, why: Why) -> io::Result<Why> {
+    let was_gone = link.is_gone();
     Ok(match why {
         Why::Unanswered(what) if !link.is_alive()? => {
-            Why::Undecided(format!("{what}; the node answers nothing any more"))
+            if was_gone {
+                Why::Undecided(format!("{what}; the node answers nothing any more"))
+            } else {
+                Why::Wrong("the node has answered nothing since this was asked".into())
+            }
         }
         why => why,
     })
@@ -351,7 +359,8 @@ pub(super) fn announced_by(
     let is_news = |frame: &[u8]| {
         frame.get(4..7) == Some(&eoj.to_bytes()) && frame.get(10) == Some(&0x73) && frame.get(12) == Some(&epc)
     };
-    let tries = link.settings.tries.max(1) as usize;
+    let tries = link.tries() as usize;
+    link.drain()?;
     for (number, body) in bodies.iter().cycle().take(tries * bodies.len()).enumerate() {
         link.repeated += u64::from(number > 0);
         if let Some(frame) = link.hear(eoj, body, is_news)? {

@@ -23,8 +23,12 @@ const LONGEST: usize = 65_535;
 const RESIGNED: Duration = Duration::from_millis(20);
 /// So many requests may be left alone before the last try of the others is waited for less.
 const PATIENT: u32 = 4;
-/// The least time between two tries.
-const APART: Duration = Duration::from_millis(200);
+/// The least and the longest time between two tries.
+const APART: [Duration; 2] = [Duration::from_millis(100), Duration::from_secs(1)];
+/// So many requests have to be answered at once before the network counts as one that loses nothing.
+const STEADY: u32 = 32;
+/// How often a request is sent on such a network before it counts as not answered.
+const STEADY_TRIES: u32 = 3;
 /// The identifier before that of the first request.
 const FIRST_TID: u16 = 0x4000;
 /// In so many tries a request has to be answered with the same mistake before that counts: what others are told on this
@@ -46,7 +50,8 @@ pub struct Settings {
     /// How long silence has to last.
     pub silence: Duration,
     /// How often a request is sent before it counts as not answered: datagrams get lost. With 8, one request in a hundred
-    /// million is misjudged where one datagram in twenty is lost.
+    /// million is misjudged where one datagram in twenty is lost. Three times are enough once many requests were answered and
+    /// none of them was lost.
     pub tries: u32,
 }
 
@@ -105,8 +110,14 @@ pub(super) struct Link<'t> {
     is_gone: bool,
     /// Requests that were not answered.
     missed: u32,
-    /// The longest that an answer has taken.
-    slowest: Option<Duration>,
+    /// What answers usually take, and the longest that one has taken.
+    usual: Option<Duration>,
+    slowest: Duration,
+    /// Requests that were answered, and whether one of them had to be sent again for that.
+    answered: u32,
+    is_lossy: bool,
+    /// Whether the node answers with transaction identifiers of its own.
+    is_strange: bool,
     /// What was said for the item that is examined.
     log: Vec<Exchange>,
     is_added: bool,
@@ -123,7 +134,11 @@ impl<'t> Link<'t> {
             tid: FIRST_TID,
             is_gone: false,
             missed: 0,
-            slowest: None,
+            usual: None,
+            slowest: Duration::ZERO,
+            answered: 0,
+            is_lossy: false,
+            is_strange: false,
             log: Vec::new(),
             is_added: false,
             repeated: 0,
@@ -184,27 +199,46 @@ impl<'t> Link<'t> {
         Ok(came)
     }
 
-    /// How long a try is waited for: four times what the slowest answer took so far, and the last try for as long as an answer
-    /// may take. Of a node that has left several requests alone nobody expects the next answer late: hundreds of items would
-    /// take hours.
+    /// How long a try is waited for: four times what answers usually take, and the last try for as long as an answer may take;
+    /// twice as long while nothing has been answered, so that late answers are told from none. Of a node that has left several
+    /// requests alone nobody expects the next answer late: hundreds of items would take hours.
     pub(super) fn patience(&self, is_last: bool) -> Duration {
-        let usual = self.slowest.map_or(self.settings.answer, |slowest| (4 * slowest).max(APART));
+        let [least, most] = APART;
+        let between = self.usual.map_or(most, |usual| (4 * usual).clamp(least, most)).min(self.settings.answer);
         match self {
             Self { is_gone: true, .. } => RESIGNED,
-            Self { missed: 0..PATIENT, .. } if is_last => self.settings.answer,
-            _ => usual.min(self.settings.answer),
+            _ if !is_last => between,
+            Self { missed: 0..PATIENT, usual: None, .. } => self.settings.answer * 2,
+            Self { missed: 0..PATIENT, .. } => self.settings.answer,
+            _ => between.max(2 * self.slowest).min(self.settings.answer),
         }
     }
 
-    fn tries(&self) -> u32 {
-        if self.is_gone { 1 } else { self.settings.tries.max(1) }
+    /// How often a request is sent before it counts as not answered.
+    pub(super) fn tries(&self) -> u32 {
+        let is_steady = self.answered >= STEADY && !self.is_lossy;
+        match self.settings.tries.max(1) {
+            _ if self.is_gone => 1,
+            tries if is_steady => tries.min(STEADY_TRIES),
+            tries => tries,
+        }
+    }
+
+    /// Notes what an answer took, and whether it answers the first try.
+    fn note(&mut self, took: Duration, is_first: bool) {
+        self.usual = Some(self.usual.map_or(took, |usual| (usual * 7 + took) / 8));
+        self.slowest = self.slowest.max(took);
+        self.answered += 1;
+        self.is_lossy |= !is_first;
+        (self.is_gone, self.is_strange) = (false, false);
     }
 
     /// Makes a request until an answer has come; returns the answer with its identifier. Answers to other requests, of this
     /// examination or of other programs on this address, are passed over.
     pub(super) fn ask(&mut self, eoj: Eoj, body: &[u8]) -> io::Result<Result<(u16, Vec<u8>), Why>> {
-        let (mut sent, mut strange, mut late) = (Vec::new(), (0, Vec::new()), None);
+        let (mut sent, mut strange, mut late) = (Vec::new(), 0, None);
         let tries = self.tries();
+        let seen = if self.is_strange { 1 } else { SEEN.min(tries) };
         for number in 1..=tries {
             let tid = self.tid();
             self.send(frame(tid, eoj, body))?;
@@ -215,8 +249,11 @@ impl<'t> Link<'t> {
             while let Some(bytes) = self.receive(false, until)? {
                 let Some(told) = answers(&bytes) else { continue };
                 let Some((_, at)) = sent.iter().find(|(of, _)| *of == told) else {
-                    if !(FIRST_TID..=self.tid).contains(&told) && !core::mem::replace(&mut is_strange, true) {
-                        strange = (strange.0 + 1, bytes);
+                    let is_late = (FIRST_TID..=self.tid).contains(&told);
+                    strange += u32::from(!is_late && !core::mem::replace(&mut is_strange, true));
+                    if is_strange && !is_late && strange >= seen {
+                        self.is_strange = true;
+                        return Ok(Ok((tid, bytes)));
                     }
                     continue;
                 };
@@ -225,11 +262,8 @@ impl<'t> Link<'t> {
                     late = Some(took);
                     continue;
                 }
-                (self.slowest, self.is_gone) = (self.slowest.max(Some(took)), false);
+                self.note(took, told == sent[0].0);
                 return Ok(Ok((told, bytes)));
-            }
-            if strange.0 >= SEEN {
-                return Ok(Ok((tid, strange.1)));
             }
             if late.is_some() {
                 break;
@@ -243,6 +277,11 @@ impl<'t> Link<'t> {
         Ok(Err(Why::Unanswered(format!("no answer to {tries} tries within {within:?}"))))
     }
 
+    /// Whether the node has answered nothing lately.
+    pub(super) const fn is_gone(&self) -> bool {
+        self.is_gone
+    }
+
     /// Whether the node answers the simplest request.
     pub(super) fn is_alive(&mut self) -> io::Result<bool> {
         // An answer that comes late is one.
@@ -251,11 +290,18 @@ impl<'t> Link<'t> {
         Ok(is_alive)
     }
 
+    /// Passes over what was told to all before now.
+    pub(super) fn drain(&mut self) -> io::Result<()> {
+        let until = self.transport.now() + Duration::from_millis(1);
+        while self.transport.receive(true, until)?.is_some() {}
+        Ok(())
+    }
+
     /// Sends something until the node tells all what was wanted; what it told.
     pub(super) fn hear(&mut self, eoj: Eoj, body: &[u8], is_it: impl Fn(&[u8]) -> bool) -> io::Result<Option<Vec<u8>>> {
         let tid = self.tid();
         self.send(frame(tid, eoj, body))?;
-        let until = self.transport.now() + self.patience(false).max(APART * 3).min(self.settings.answer);
+        let until = self.transport.now() + self.patience(false).max(APART[0] * 6).min(self.settings.answer);
         while let Some(bytes) = self.receive(true, until)? {
             if is_it(&bytes) {
                 return Ok(Some(bytes));

@@ -215,7 +215,7 @@ fn errors_have_types_and_say_why() {
 
     // Who cannot be reached is waited for, and the wait has an end.
     home.nodes[0].1.with_node(|device| device.set_faults(vec![fault(Kind::Silent, 0)]));
-    check("GET", &of("properties/lightLevel"), nothing(), 500, "timeoutError", "no answer");
+    check("GET", &of("properties/lightLevel"), nothing(), 500, "timeoutError", "the node answers nothing");
     assert_eq!(web.get("/elapi/v1/devices")["devices"].as_array().unwrap().len(), 2);
 }
 
@@ -607,12 +607,17 @@ fn five_thousand_nodes_that_are_not_there() {
     assert_eq!(web.get("/elapi/v1/devices")["devices"].as_array().unwrap().len(), 1, "only what answers is a device");
 }
 
-/// A device that moves keeps its id; two that their maker gave the same number have one each.
+/// A device that moves keeps its id; two that their maker gave the same number have one each. Those two differ in a setting:
+/// otherwise they count as one node with two addresses.
 #[test]
 fn ids_follow_identification_numbers() {
     let port = PORT + 10;
-    let light = |serial: u64| NodePlan::new(serial, [ObjectPlan::new(class::by_name("0290").unwrap(), 1)]);
-    let mut home = Home::of([127, 78, 10], port, [light(1), light(1), light(2)]);
+    let light = |serial: u64, level: u8| {
+        let mut object = ObjectPlan::new(class::by_name("0290").unwrap(), 1);
+        object.values.push((0xB0, vec![level]));
+        NodePlan::new(serial, [object])
+    };
+    let mut home = Home::of([127, 78, 10], port, [light(1, 11), light(1, 12), light(2, 21)]);
     let web = Web::start("127.79.10.1", port, 3, &["--poll", "0.5"]);
     let list = web.get("/elapi/v1/devices");
     let ids: Vec<_> = list["devices"].as_array().unwrap().iter().map(|device| device["id"].as_str().unwrap()).collect();
@@ -628,7 +633,7 @@ fn ids_follow_identification_numbers() {
     assert_eq!(before["address"], "127.78.10.3");
     home.nodes.pop();
     events.wait("status", |news| news["id"] == id(2, "0290") && news["online"] == false);
-    let moved = Home::of([127, 78, 11], port, [light(2)]);
+    let moved = Home::of([127, 78, 11], port, [light(2, 21)]);
     let after = events.wait("device", |device| device["id"] == id(2, "0290"));
     assert_eq!((&after["address"], &after["online"]), (&json!("127.78.11.1"), &json!(true)));
     web.put(&path(&id(2, "0290"), "properties/lightLevel"), &one("lightLevel", 5));
