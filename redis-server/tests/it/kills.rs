@@ -120,7 +120,7 @@ fn replies(stream: &mut UnixStream, requests: &[Vec<u8>]) -> Option<()> {
     receive(stream, requests.len())
 }
 
-/// Reads so many replies. None: the server is gone.
+/// Reads so many replies. None: the server is gone, or has refused a script.
 fn receive(stream: &mut UnixStream, mut left: usize) -> Option<()> {
     let mut input = Vec::new();
     let mut at = 0;
@@ -129,6 +129,10 @@ fn receive(stream: &mut UnixStream, mut left: usize) -> Option<()> {
         let count = test_peers::read(stream, &mut chunk).ok().filter(|&count| count > 0)?;
         input.extend_from_slice(&chunk[..count]);
         while let Some((value, len)) = parse(&input[at..]).unwrap() {
+            // A script waits for slow calls until busy-reply-threshold, also for the one whose panic is being reported.
+            if value.is_error() && value.text().starts_with("BUSY") {
+                return None;
+            }
             assert!(!value.is_error(), "{value:?}");
             (at, left) = (at + len, left - 1);
         }

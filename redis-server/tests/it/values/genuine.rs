@@ -61,6 +61,14 @@ fn normal(value: Value, letter: char, now: i64) -> Value {
                     pairs.sort_by_key(|pair| format!("{pair:?}"));
                     values = pairs.concat();
                 }
+                // A small sorted set keeps -0 as the integer 0, a large one as it is; servers differ in when a set is small again.
+                'z' => {
+                    let minus = Value::Bulk(b"-0".to_vec());
+                    values
+                        .iter_mut()
+                        .filter(|value| **value == minus)
+                        .for_each(|value| *value = Value::Bulk(b"0".to_vec()));
+                }
                 _ => {}
             }
             Value::Array(values)
