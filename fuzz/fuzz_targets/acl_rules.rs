@@ -6,6 +6,7 @@
 use libfuzzer_sys::fuzz_target;
 use redis_server::clients::acl::{Defaults, NameField, User, certificate_names};
 use redis_server::commands::REGISTRY;
+use redis_server::config::Level;
 
 fuzz_target!(|text: &[u8]| {
     for field in [NameField::CommonName, NameField::Uri] {
@@ -16,7 +17,8 @@ fuzz_target!(|text: &[u8]| {
     let words: Vec<&[u8]> = text.split(|byte| *byte == b'\n').collect();
     match User::new(defaults).changed(&words, defaults) {
         Ok(user) => {
-            let told = user.describe();
+            let level = if first & 2 == 2 { Level::Redis80 } else { Level::Redis70 };
+            let told = user.describe(level);
             assert!(!told.contains(&b'\n'), "it stays on its line");
             let words: Vec<&[u8]> = told.split(|byte| *byte == b' ').collect();
             assert_eq!(User::new(defaults).changed(&words, defaults).as_ref(), Ok(&user));

@@ -36,7 +36,7 @@ fuzz_target!(|text: &[u8]| {
         let params = if dialect == Dialect::One { &[] } else { params };
         let options = ParseOptions { dialect, params, max_leaves: 256, ..ParseOptions::default() };
         if let Ok(query) = Query::parse(text, INDEX.schema(), &options) {
-            query.explain(INDEX.schema());
+            std::hint::black_box(query.explain(INDEX.schema()));
             let answer = INDEX.search(&query, &SearchOptions { explain: true, ..SearchOptions::default() });
             assert!(answer.is_ok_and(|answer| answer.total <= 3 && answer.total == answer.hits.len() as u64));
         }

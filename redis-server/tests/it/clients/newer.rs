@@ -75,15 +75,14 @@ const REDIS_PY: Newer = Newer {
         ("tests/test_commands.py::TestRedisCommands::test_xread_max_count_cumulative_across_streams", BOUNDED),
         ("tests/test_commands.py::TestRedisCommands::test_xreadgroup_with_max_count", BOUNDED),
         ("tests/test_commands.py::TestRedisCommands::test_xreadgroup_max_count_cumulative_across_streams", BOUNDED),
-        (
-            "tests/test_commands.py::TestRedisCommands::test_xinfo_stream_idempotent_fields",
-            "XINFO STREAM has the fields of 8.0, as compatibility 8.0 says; those of producers came with 8.6",
-        ),
+        ("tests/test_commands.py::TestRedisCommands::test_xinfo_stream_idempotent_fields", PRODUCERS),
         ("tests/test_keyspace_notifications.py::TestSubkeyNotifications::*", "there are no events of fields"),
     ],
     least: 90,
 };
 
+const PRODUCERS: &str =
+    "XINFO STREAM has the fields of 8.0, as compatibility 8.0 says; those of producers came with 8.6";
 const MOVE_MANY: &str = "LMOVEM and BLMOVEM are not supported";
 const COUNTING: &str = "AGGREGATE COUNT is not supported";
 const AS_TOLD: &str = "ENTRIESREAD is taken as it is told, as by Redis until 8.2.1";
@@ -94,7 +93,7 @@ const GO_REDIS: Newer = Newer {
     level: "8.0",
     protocols: &["2", "3"],
     cluster: false,
-    known: &[],
+    known: &[("Commands streams xinfo should XINFO STREAM", PRODUCERS)],
     least: 125,
 };
 
