@@ -1,4 +1,4 @@
-//! What is asked for when, and what comes of it.
+//! Polling: the bridge plans requests to nodes, and tasks report the answers.
 
 use std::time::{Duration, Instant};
 
@@ -12,7 +12,7 @@ use crate::directory::{Name, Namesake};
 use crate::failure::Failure;
 use crate::quirks::Quirks;
 
-/// What was written is asked for again after this: some devices take a moment to do it.
+/// The bridge reads a property again this long after a write: some devices need a moment to apply it.
 pub(super) const SETTLED: Duration = Duration::from_secs(2);
 /// How often a node is asked who it is, though nothing was heard: an announcement can be lost.
 pub(super) const RECOGNIZED: Duration = Duration::from_secs(60);
@@ -21,7 +21,7 @@ pub(super) const DOUBTED: Duration = Duration::from_secs(10);
 /// When to ask again for what was asked of an address that may have become another node's meanwhile.
 const AGAIN: Duration = Duration::from_secs(1);
 
-/// What a task of the bridge has found out.
+/// The result of a task of the bridge.
 pub(super) enum Told {
     Reading(Reading),
     /// A command was carried out, or not; what was read then.
@@ -30,7 +30,7 @@ pub(super) enum Told {
         failure: Option<WriteFailure>,
         reading: Reading,
     },
-    /// Who is at `other`, the address of the node that is also at `addr`.
+    /// The node that answers at `other`, the second address of the node at `addr`.
     Namesake {
         addr: NodeAddr,
         other: NodeAddr,
@@ -48,7 +48,7 @@ pub(super) enum WriteFailure {
     Unanswered(String),
 }
 
-/// What was read of an object.
+/// Values that were read from an object.
 pub(super) struct Reading {
     pub(super) name: Name,
     pub(super) eoj: Eoj,
@@ -102,7 +102,7 @@ impl Bridge<'_> {
         }
     }
 
-    /// Asks a node who it is. What it answers comes as an event if it is not what was known.
+    /// Asks a node for its identity. Another answer than the known one arrives as an event.
     fn recognize(&mut self, name: &Name) {
         let Some((addr, _)) = self.directory.place(name) else { return };
         if self.directory.is_doubted(addr) {
@@ -186,14 +186,14 @@ pub(super) async fn read(
 ) -> Vec<(u8, Vec<u8>)> {
     let mut values = Vec::new();
     for batch in batches {
-        // What is not answered now is asked for again later.
+        // The next poll asks again for properties without an answer.
         let Ok(answer) = endpoint.get(addr, eoj, &batch).await else { continue };
         values.extend(answer.outcomes().filter_map(|outcome| Some((outcome.epc, outcome.value?.to_vec()))));
     }
     values
 }
 
-/// What is asked for after a write: what was written and can be read.
+/// The properties to read after a write: those that were written and can be read.
 pub(super) fn batches(quirks: &Quirks, written: &[(u8, Vec<u8>)], readable: PropertySet) -> Vec<Vec<u8>> {
     let epcs = written.iter().fold(PropertySet::EMPTY, |set, (epc, _)| set.with(*epc));
     quirks.batches(epcs.intersection(readable))

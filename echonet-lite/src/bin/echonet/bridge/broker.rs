@@ -1,5 +1,5 @@
-//! The MQTT broker: what is true is kept here, and told again whenever the broker has come back. What the broker has retained
-//! from an earlier run is read before the first thing is published.
+//! The MQTT broker. This module keeps the current state and publishes it again after each reconnection. Before its first
+//! publication it reads the topics that the broker has retained from an earlier run.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::time::{Duration, Instant};
@@ -24,7 +24,7 @@ pub(super) const OFFLINE: &str = "offline";
 
 /// How long a broker may take to send what it has retained.
 const READ: Duration = Duration::from_secs(10);
-/// What is published behind what is retained.
+/// The payload that marks the end of the retained topics.
 const END: &str = "end";
 
 /// What comes from the broker.
@@ -32,7 +32,7 @@ const END: &str = "end";
 pub(super) enum News {
     Connected,
     Lost(String),
-    /// What the broker has retained from an earlier run.
+    /// A topic that the broker has retained from an earlier run.
     Remembered {
         topic: String,
         payload: String,

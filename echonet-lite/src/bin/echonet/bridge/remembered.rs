@@ -1,4 +1,4 @@
-//! What the broker has retained from an earlier run of the bridge.
+//! The topics that the broker has retained from an earlier run of the bridge.
 //!
 //! Nodes are offline until they are found; topics of objects and properties that a node has no more are taken back when it is.
 

@@ -27,7 +27,7 @@ const APART: Duration = Duration::from_millis(5);
 /// The least time between two rounds.
 const LEAST: Duration = Duration::from_millis(100);
 
-/// Who is at `other`, the address of the node that is also at `addr`.
+/// A question to `other`, the second address of the node at `addr`: does the same node answer there?
 pub(super) struct Inquiry {
     addr: NodeAddr,
     other: NodeAddr,
