@@ -177,25 +177,7 @@ struct Handlers {
 
 impl Answers for Handlers {
     fn take(&mut self, input: &mut &[u8]) -> Result<(), Error> {
-        let shared = Rc::clone(&self.shared);
-        let mut engine = shared.engine();
-        while let Some(event) = engine.next(input, Instant::now())? {
-            let mut arrivals = self.buffers.arrivals();
-            match event {
-                Event::Request { stream, head, end } => {
-                    assert!(arrivals.request(&mut self.requests, stream, head, end));
-                }
-                Event::Data { stream, data, end } => {
-                    let piece = Bytes::copy_from_slice(data);
-                    if arrivals.data(&shared, stream, piece.clone(), end) {
-                        engine.release(stream, piece.len());
-                    }
-                }
-                Event::Reset { stream, reason, .. } => arrivals.reset(&shared, stream, reason),
-                other => panic!("{other:?}"),
-            }
-        }
-        Ok(())
+        take_events(&self.shared, &self.buffers, &mut self.requests, input)
     }
 
     fn forget(&mut self, error: Error) {
@@ -209,6 +191,34 @@ impl Answers for Handlers {
             self.under_way.push((stream, Some(request.into_body())));
         }
     }
+}
+
+/// Hands the events of `input` to the buffers: requests, their data and resets.
+///
+/// # Errors
+/// What ends the connection.
+pub(super) fn take_events(
+    shared: &Shared,
+    buffers: &Buffers,
+    requests: &mut Requests,
+    input: &mut &[u8],
+) -> Result<(), Error> {
+    let mut engine = shared.engine();
+    while let Some(event) = engine.next(input, Instant::now())? {
+        let mut arrivals = buffers.arrivals();
+        match event {
+            Event::Request { stream, head, end } => assert!(arrivals.request(requests, stream, head, end)),
+            Event::Data { stream, data, end } => {
+                let piece = Bytes::copy_from_slice(data);
+                if arrivals.data(shared, stream, piece.clone(), end) {
+                    engine.release(stream, piece.len());
+                }
+            }
+            Event::Reset { stream, reason, .. } => arrivals.reset(shared, stream, reason),
+            other => panic!("{other:?}"),
+        }
+    }
+    Ok(())
 }
 
 struct Model {

@@ -14,10 +14,11 @@ use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _, Du
 use bytes::Bytes;
 use http_body::Body as _;
 
+use super::model::take_events;
 use super::{Answers, Buffers, Ended, Incoming, Link, Requests, Shared, TURN_TASKS};
 use crate::frame::{self, END_HEADERS, END_STREAM, HEAD, Head, Kind};
 use crate::hpack::{Encoder, Field};
-use crate::{Config, Connection, Error, Event, PREFACE, Reason};
+use crate::{Config, Connection, Error, PREFACE, Reason};
 
 /// Tasks that were woken.
 #[derive(Default)]
@@ -71,25 +72,7 @@ struct Waiting {
 
 impl Answers for Waiting {
     fn take(&mut self, input: &mut &[u8]) -> Result<(), Error> {
-        let shared = Rc::clone(&self.shared);
-        let mut engine = shared.engine();
-        while let Some(event) = engine.next(input, Instant::now())? {
-            let mut arrivals = self.buffers.arrivals();
-            match event {
-                Event::Request { stream, head, end } => {
-                    assert!(arrivals.request(&mut self.requests, stream, head, end));
-                }
-                Event::Data { stream, data, end } => {
-                    let piece = Bytes::copy_from_slice(data);
-                    if arrivals.data(&shared, stream, piece.clone(), end) {
-                        engine.release(stream, piece.len());
-                    }
-                }
-                Event::Reset { stream, reason, .. } => arrivals.reset(&shared, stream, reason),
-                _ => panic!("{event:?}"),
-            }
-        }
-        Ok(())
+        take_events(&self.shared, &self.buffers, &mut self.requests, input)
     }
 
     fn forget(&mut self, error: Error) {
