@@ -96,17 +96,21 @@ impl Whole<'_> {
         own.or_else(|| of_class.filter(|range| *range != [0, 50]))
     }
 
-    /// A fan: on and off, levels of its air flow, and what it does by itself.
+    /// What components have in common that are switched on and off by the operation status.
+    fn switched(&self, platform: &str) -> Component {
+        self.has(OPERATION_STATUS).then(|| {
+            let component = object(json!({
+                "platform": platform, "name": null, "payload_on": "on", "payload_off": "off",
+                "state_topic": self.topic(OPERATION_STATUS), "command_topic": self.command(OPERATION_STATUS),
+            }));
+            (component, PropertySet::EMPTY.with(OPERATION_STATUS))
+        })
+    }
+
+    /// A fan: on and off, and the levels of its air flow with its automatic mode.
     fn fan(&self) -> Component {
         const AIR_FLOW: u8 = 0xA0;
-        if !self.has(OPERATION_STATUS) {
-            return None;
-        }
-        let mut fan = object(json!({
-            "platform": "fan", "name": null, "payload_on": "on", "payload_off": "off",
-            "state_topic": self.topic(OPERATION_STATUS), "command_topic": self.command(OPERATION_STATUS),
-        }));
-        let mut shown = PropertySet::EMPTY.with(OPERATION_STATUS);
+        let (mut fan, mut shown) = self.switched("fan")?;
         let flow = self.class.property(AIR_FLOW).and_then(|spec| Kind::of(spec.data));
         if let (Some(Kind::Choice { settable: modes, .. }), true) = (flow, self.has(AIR_FLOW)) {
             shown = shown.with(AIR_FLOW);
@@ -120,14 +124,7 @@ impl Whole<'_> {
 
     fn light(&self) -> Component {
         const LEVEL: u8 = 0xB0;
-        if !self.has(OPERATION_STATUS) {
-            return None;
-        }
-        let mut light = object(json!({
-            "platform": "light", "name": null, "payload_on": "on", "payload_off": "off",
-            "state_topic": self.topic(OPERATION_STATUS), "command_topic": self.command(OPERATION_STATUS),
-        }));
-        let mut shown = PropertySet::EMPTY.with(OPERATION_STATUS);
+        let (mut light, mut shown) = self.switched("light")?;
         if self.has(LEVEL) {
             shown = shown.with(LEVEL);
             light.extend(object(json!({
