@@ -149,8 +149,9 @@ mod tests {
                 .is_superset(&["http2", "http-server", "grpc-server", "benches"].map(str::to_owned).into())
         );
         assert!(!dependents("http2").contains("redis-server"));
-        // Each crate's tests depend on it.
-        assert_eq!(dependents("test-peers").len(), workspace.names().count());
+        // The tests of every crate depend on it but query-engine's, which run no other program.
+        let without = workspace.names().filter(|&name| !dependents("test-peers").contains(name)).collect::<Vec<_>>();
+        assert_eq!(without, ["query-engine"]);
     }
 
     #[test]

@@ -37,7 +37,8 @@ pub(super) fn begin(
     if is_rdb {
         let create = move |_: &Instance| Ok(Box::new(create()?) as Box<dyn Target>);
         let (create, at_cut, ended) = (Box::new(create), Box::new(cut), Box::new(ended));
-        return snapshot::start(instance, Job { purpose: Purpose::AofBase, create, at_cut, ended });
+        let record = Box::new(|_: &Instance, _: &io::Result<()>| {});
+        return snapshot::start(instance, Job { purpose: Purpose::AofBase, create, at_cut, record, ended });
     }
     if let Some(running) = instance.background.running() {
         return Err(Occupied(running.purpose));

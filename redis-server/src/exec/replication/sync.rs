@@ -2,7 +2,7 @@
 
 use std::fs::File;
 use std::io::{self, Read, Write};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::thread;
 use std::time::Duration;
 
@@ -176,10 +176,11 @@ fn direct(instance: &Arc<Instance>, receivers: &Receivers) -> Job {
             let pid = instance.background.stand_in().unwrap_or_else(std::process::id);
             tracing::info!("Background RDB transfer started by pid {pid}");
         }),
-        ended: Box::new(|_, written| match written {
+        record: Box::new(|_, written| match written {
             Ok(()) => tracing::info!("Background RDB transfer terminated with success"),
             Err(error) => tracing::warn!("Background transfer error: {error}"),
         }),
+        ended: Box::new(|_, _| {}),
     }
 }
 
@@ -188,18 +189,22 @@ fn by_file(instance: &Arc<Instance>, receivers: &Receivers) -> Job {
     let path = snapshot::path(&instance.config);
     let (at_cut, targets) = (Arc::clone(receivers), Arc::clone(receivers));
     let job = snapshot::job(instance);
+    let (opened, file) = mpsc::channel();
     Job {
         at_cut: Box::new(move |instance| {
             (job.at_cut)(instance);
             cut(instance, &at_cut, false);
         }),
-        ended: Box::new(move |instance, written| {
-            let is_written = written.is_ok();
-            // Another one may take its place from here on.
-            let file = is_written.then(|| File::open(&path));
-            (job.ended)(instance, written);
-            // Who is sent nothing asks again.
-            if let Some(Err(error)) = file.map(|file| file.and_then(|file| send_file(file, targets))) {
+        record: Box::new(move |instance, written| {
+            (job.record)(instance, written);
+            if written.is_ok() {
+                // The next snapshot, which has a cut of its own, may take the file's place as soon as this one has ended.
+                let _ = opened.send(File::open(&path));
+            }
+        }),
+        ended: Box::new(move |_, _| {
+            // A replica that is sent nothing asks again.
+            if let Ok(Err(error)) = file.try_recv().map(|file| file.and_then(|file| send_file(file, targets))) {
                 tracing::warn!("the snapshot file cannot be sent to replicas: {error}");
             }
         }),

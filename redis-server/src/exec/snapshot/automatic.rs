@@ -74,7 +74,7 @@ pub fn job(instance: &Instance) -> Job {
             at_the_cut.store(instance.changes(), Relaxed);
             tracing::info!("Background saving started");
         }),
-        ended: Box::new(move |instance, written| {
+        record: Box::new(move |instance, written| {
             let status = &instance.snapshots;
             match written {
                 Ok(()) => {
@@ -92,6 +92,7 @@ pub fn job(instance: &Instance) -> Job {
                 }
             }
         }),
+        ended: Box::new(|_, _| {}),
     }
 }
 

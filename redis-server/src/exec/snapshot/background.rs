@@ -55,7 +55,11 @@ pub trait Target: Write {
 /// Makes the file.
 pub type Create = Box<dyn FnOnce(&Instance) -> io::Result<Box<dyn Target>> + Send>;
 
-/// Is told how a snapshot has ended.
+/// Records the outcome of a snapshot: an error of the kind [`io::ErrorKind::Interrupted`] says that it was
+/// [aborted](Background::abort).
+pub type Record = Box<dyn FnOnce(&Instance, &io::Result<()>) + Send>;
+
+/// What follows the end of a snapshot, with its outcome.
 pub type Ended = Box<dyn FnOnce(&Instance, io::Result<()>) + Send>;
 
 /// What is to be done.
@@ -66,8 +70,9 @@ pub struct Job {
     pub create: Create,
     /// Is called at the cut, alone with the data.
     pub at_cut: Box<dyn FnOnce(&Instance) + Send>,
-    /// Is told how it has ended, when another may begin; an error of the kind [`io::ErrorKind::Interrupted`] says that it was
-    /// [aborted](Background::abort).
+    /// Runs before the snapshot counts as ended: a client that sees its end sees its outcome.
+    pub record: Record,
+    /// Runs when the snapshot has ended and another may begin.
     pub ended: Ended,
 }
 
@@ -235,13 +240,13 @@ impl Background {
 /// [`Occupied`].
 pub fn start_alone(instance: &Arc<Instance>, job: Job) -> Result<(), Occupied> {
     instance.background.begin(job.purpose)?;
-    let Job { purpose, create, at_cut, ended } = job;
+    let Job { purpose, create, at_cut, record, ended } = job;
     match spawn(instance, purpose) {
         Ok(thread) => {
             let moment = cut(instance, purpose, at_cut);
-            thread.run(move |instance| finish(instance, ended, || write(instance, &moment, create)));
+            thread.run(move |instance| finish(instance, record, ended, || write(instance, &moment, create)));
         }
-        Err(error) => finish(instance, ended, || Err(error)),
+        Err(error) => finish(instance, record, ended, || Err(error)),
     }
     Ok(())
 }
@@ -253,17 +258,17 @@ pub fn start_alone(instance: &Arc<Instance>, job: Job) -> Result<(), Occupied> {
 /// [`Occupied`].
 pub fn start(instance: &Arc<Instance>, job: Job) -> Result<(), Occupied> {
     instance.background.begin(job.purpose)?;
-    let Job { purpose, create, at_cut, ended } = job;
+    let Job { purpose, create, at_cut, record, ended } = job;
     match spawn(instance, purpose) {
         Ok(thread) => thread.run(move |instance| {
-            finish(instance, ended, || {
+            finish(instance, record, ended, || {
                 let still = stand_still(instance, || instance.background.check())?;
                 let moment = cut(instance, purpose, at_cut);
                 drop(still);
                 write(instance, &moment, create)
             });
         }),
-        Err(error) => finish(instance, ended, || Err(error)),
+        Err(error) => finish(instance, record, ended, || Err(error)),
     }
     Ok(())
 }
@@ -291,9 +296,10 @@ pub fn stand_still(instance: &Arc<Instance>, goes_on: impl Fn() -> io::Result<()
     }
 }
 
-/// Does `work`, and tells how it has ended.
-fn finish(instance: &Instance, ended: Ended, work: impl FnOnce() -> io::Result<()>) {
+/// Does `work`, records its outcome, ends the snapshot and goes on with what follows.
+fn finish(instance: &Instance, record: Record, ended: Ended, work: impl FnOnce() -> io::Result<()>) {
     let written = work();
+    record(instance, &written);
     instance.background.end();
     ended(instance, written);
 }
