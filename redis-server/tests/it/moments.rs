@@ -221,7 +221,11 @@ fn a_snapshot_is_what_the_journal_says_up_to_its_cut() {
             let at_cut = move |instance: &Instance| cut.send(instance.journal.offset()).unwrap();
             let ended = move |_: &Instance, written| end.send(written).unwrap();
             let (create, at_cut, ended) = (Box::new(create), Box::new(at_cut), Box::new(ended));
-            snapshot::start(instance, Job { purpose: Purpose::AofBase, create, at_cut, ended }).unwrap();
+            snapshot::start(
+                instance,
+                Job { purpose: Purpose::AofBase, create, at_cut, record: Box::new(|_, _| {}), ended },
+            )
+            .unwrap();
             ends.recv().unwrap().unwrap();
             cuts.recv().unwrap()
         });
