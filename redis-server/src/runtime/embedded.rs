@@ -21,7 +21,7 @@
 //! removes what has expired and nobody asks for; call it now and then.
 //!
 //! A command that panics ends its session, which is [closed](Session::is_closed) then and has nothing more to say; one that panics
-//! where it could change data ends the process, which is the whole program's (ARCHITECTURE.md, "After a panic").
+//! where it could change data ends the process, which is the whole program's (docs/internals/redis-server.md, "After a panic").
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;

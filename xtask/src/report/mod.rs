@@ -61,7 +61,7 @@ pub(crate) struct Options {
     #[arg(long, value_name = "NAME.jsonl", conflicts_with_all = ["only", "quick", "rounds", "resume", "render", "micro", "readme"])]
     keep: Option<PathBuf>,
     /// Measure nothing: take the outcomes of hypotheses from the last run of the microbenchmarks
-    /// (CONTRIBUTING.md, "Measuring"), and render.
+    /// (docs/internals/measuring.md), and render.
     #[arg(long, conflicts_with_all = ["only", "quick", "rounds", "resume", "render"])]
     micro: bool,
 }

@@ -1,4 +1,4 @@
-//! What ARCHITECTURE.md says holds everywhere, as far as a program can tell from the sources.
+//! The invariants of ARCHITECTURE.md, as far as a program can tell from the sources.
 
 use std::collections::BTreeMap;
 
