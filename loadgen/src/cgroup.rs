@@ -1,4 +1,4 @@
-//! What a control group used so far: all processes of a container or a unit, also those that have ended.
+//! The use of a control group so far: all processes of a container or a unit, also those that have ended.
 
 use std::fs;
 use std::io;
@@ -43,7 +43,7 @@ impl Cgroup {
         Ok(group)
     }
 
-    /// What it used so far. Context switches are not known.
+    /// Its use so far. Context switches are not known.
     ///
     /// # Errors
     /// When it has been removed.

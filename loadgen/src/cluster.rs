@@ -24,7 +24,7 @@ const PATIENCE: Duration = Duration::from_secs(1);
 /// The longest reply that is read: the map of a thousand nodes has a few hundred thousand bytes.
 const LONGEST_REPLY: usize = 16 << 20;
 
-/// Commands on a cluster, and who asks for its map.
+/// Commands on a cluster, and the thread that asks for its map.
 pub(crate) struct Cluster {
     protocol: RedisCluster,
     preload: Option<(RedisCluster, Load)>,
@@ -91,7 +91,7 @@ impl Cluster {
 
 impl Workload for Cluster {
     fn run(&self, load: &Load, watch: &mut dyn FnMut(&Progress<'_>) -> Watch) -> Outcome {
-        /// Whoever waits for the run's end must not wait for ever, however it ends.
+        /// Waiting threads must not wait for ever at the run's end, however it ends.
         struct Over<'a>(&'a Map);
         impl Drop for Over<'_> {
             fn drop(&mut self) {
@@ -121,7 +121,7 @@ pub(crate) fn not_preloaded(outcome: Outcome) -> Outcome {
     Outcome { notes: [vec![note], outcome.notes].concat(), ..outcome }
 }
 
-/// Who asks servers of a cluster.
+/// The thread that asks servers of a cluster for the map.
 struct Asker {
     tls: Option<Tls>,
     login: Login,

@@ -63,7 +63,7 @@ impl Load {
 /// Whose CPU time and memory are sampled while a server is measured.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Sampled {
-    /// Nobody's: the server is not known, or elsewhere.
+    /// Of no process: the server is not known, or elsewhere.
     #[default]
     Nobody,
     /// Processes with their descendants, each at least one.

@@ -1,4 +1,4 @@
-//! What a result must meet (`--slo`).
+//! The objectives of a result (`--slo`).
 
 use std::fmt;
 use std::str::FromStr;
@@ -41,7 +41,7 @@ impl Objective {
         }
     }
 
-    /// What a result has where this objective looks, in words: `p99 2.31 ms`.
+    /// The result's figure for this objective, in words: `p99 2.31 ms`.
     #[must_use]
     pub fn found(&self, outcome: &Outcome) -> String {
         let latencies = outcome.main_latencies();
@@ -68,11 +68,11 @@ impl Objective {
 /// An objective, and whether a result met it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Verdict {
-    /// What was wanted.
+    /// The objective.
     pub objective: Objective,
     /// Whether it was met.
     pub met: bool,
-    /// What the result has there, in words.
+    /// The result's figure for it, in words.
     pub found: String,
 }
 

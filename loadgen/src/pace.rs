@@ -124,7 +124,7 @@ impl Recorded {
     }
 }
 
-/// What lies between the repetitions of what has no length.
+/// The pause between repetitions of a recording without length.
 const SECOND: Nanos = 1_000_000_000;
 
 /// One thread's schedule of an open loop.
@@ -225,7 +225,7 @@ mod tests {
             std::iter::from_fn(move || schedule.take(5_000, &mut source)).collect::<Vec<_>>()
         };
         assert_eq!((schedule(0), schedule(1)), (vec![100, 1_100, 4_100], vec![1_100, 3_100]));
-        // What has no length is repeated after a second.
+        // A recording without length is repeated after a second.
         assert_eq!((Recorded::new(&[0], 1.0).rate(), Recorded::new(&[0, 0], 4.0).rate()), (1.0, 2.0));
     }
 

@@ -1,4 +1,4 @@
-//! What a process used so far: CPU time, memory and context switches, from `/proc`.
+//! The use of a process so far: CPU time, memory and context switches, from `/proc`.
 
 use std::collections::HashSet;
 use std::fs;
@@ -15,7 +15,7 @@ pub struct Process {
     started: u64,
 }
 
-/// What a process and its descendants used since they began. Differences of two say what was used in between.
+/// The use of a process and its descendants since they began. The difference of two samples is the use in between.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Sample {
     /// CPU time of all threads, also of children that have ended.
@@ -78,7 +78,7 @@ impl Process {
         self.pid
     }
 
-    /// What it used so far.
+    /// Its use so far.
     ///
     /// # Errors
     /// When it has ended.
@@ -117,7 +117,7 @@ impl Sample {
         self.involuntary_switches += threads.involuntary_switches;
     }
 
-    /// What both have used, each of which is another server.
+    /// The sum of two samples of different servers.
     #[must_use]
     pub(crate) fn plus(&self, other: &Self) -> Self {
         Self {
@@ -128,7 +128,7 @@ impl Sample {
         }
     }
 
-    /// What was used from `earlier` to this sample. The resident memory is this sample's.
+    /// The use from `earlier` to this sample. The resident memory is this sample's.
     #[must_use]
     pub fn since(&self, earlier: &Self) -> Self {
         // The parts are estimates, of which one may shrink while their sum grows.
@@ -157,7 +157,7 @@ fn precise(ticks: Cpu, run_seconds: f64) -> Cpu {
     Cpu { user: ticks.user * factor, system: ticks.system * factor }
 }
 
-/// What `/proc/PID/stat` says (proc_pid_stat(5)).
+/// The fields of `/proc/PID/stat` (proc_pid_stat(5)).
 struct Stat {
     parent: u32,
     group: u32,
@@ -190,7 +190,7 @@ impl Stat {
     }
 }
 
-/// What the threads of a process say, added up.
+/// The figures of a process' threads, added up.
 #[derive(Default)]
 struct Threads {
     run_seconds: f64,

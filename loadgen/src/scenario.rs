@@ -1,5 +1,4 @@
-//! What is to be run: a workload, a load, and what is expected of the result. Made from a command line, by hand or out of
-//! a comparison's file.
+//! A run: a workload, a load, and the objectives of the result. Made from a command line, by hand or out of a comparison's file.
 
 use std::net::SocketAddr;
 
@@ -15,15 +14,15 @@ use crate::watch::{Progress, Watch};
 
 /// A run that can be started as often as wanted.
 pub struct Scenario {
-    /// What is run, in words: protocol, address, load, and every setting that is not the default.
+    /// The run in words: protocol, address, load, and every setting that is not the default.
     pub description: String,
     /// The settings by name, so that the run can be repeated.
     pub settings: Map<String, Value>,
-    /// What is asked of the server.
+    /// The requests to the server.
     pub workload: Box<dyn Workload>,
     /// How much, how long, against which address.
     pub load: Load,
-    /// What the result must meet.
+    /// The objectives of the result.
     pub objectives: Vec<Objective>,
     /// Whether the highest rate that meets the objectives is searched for (`--rate max`).
     pub search: bool,
@@ -48,7 +47,7 @@ impl Scenario {
 /// Below this share of a processor, server and generator have nothing to do for half of the time.
 const IDLE: f64 = 0.5;
 
-/// Says that a closed loop measured its own size: nobody was busy, so that more in flight would have shown more.
+/// Says that a closed loop measured its own size: neither side was saturated, so that more in flight would have shown more.
 fn latency_bound(load: &Load, outcome: &Outcome) -> Option<String> {
     let server = outcome.server.filter(|_| outcome.seconds > 0.0)?;
     let is_idle = outcome.generator.busiest_thread < IDLE && server.cpu.total() / outcome.seconds < IDLE;
@@ -57,7 +56,7 @@ fn latency_bound(load: &Load, outcome: &Outcome) -> Option<String> {
         .then(|| "latency-bound: neither side was saturated: throughput equals concurrency ÷ mean latency".to_owned())
 }
 
-/// What is asked of a server, whatever the protocol.
+/// The requests to a server, whatever the protocol.
 pub trait Workload: Send + Sync {
     /// Puts the load on the server. `watch` is called about ten times a second, on the calling thread.
     fn run(&self, load: &Load, watch: &mut dyn FnMut(&Progress<'_>) -> Watch) -> Outcome;

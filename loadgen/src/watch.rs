@@ -1,4 +1,4 @@
-//! What can be seen of a run while it goes on.
+//! The progress of a run.
 
 use std::time::Duration;
 
@@ -18,7 +18,7 @@ pub enum Phase {
     Draining,
 }
 
-/// What to do next.
+/// The next step of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Watch {
     /// Go on.

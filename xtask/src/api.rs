@@ -1,5 +1,5 @@
-//! What the crates that others embed offer them: every public item, one a line, as it stands in `xtask/api`. A change of it is seen in
-//! the diff of the commit that makes it, and none is made unawares.
+//! The public items of the crates that others embed: one a line, as recorded in `xtask/api`. The diff of a commit shows each change of
+//! them, so that none is made unawares.
 //!
 //! The items are rustdoc's, in the form that it has for programs. That is not stable, and every compiler has a version of it: so
 //! it is written by the workspace's own compiler, which `rust-toolchain.toml` names, and read by the release of `public-api` that fits.
@@ -15,10 +15,10 @@ use public_api::Builder;
 
 use crate::process::run_quietly;
 
-/// What is written down of a crate.
+/// The recorded part of a crate.
 enum Part {
     Whole,
-    /// What stands in this module.
+    /// The items of this module.
     Inside(&'static str),
     /// All but what stands in the modules of this one, and what is said of a module `spec`, where types of those say what they hold.
     WithoutModulesOf(&'static str),
@@ -35,8 +35,8 @@ const CRATES: [(&str, Part); 6] = [
     ("server-runtime", Part::Whole),
 ];
 
-/// rustdoc as it stands, but for the form of its output, which a stable compiler gives to those only who ask for it thus. Not said
-/// for all of cargo's call: build scripts look at the variable, and would build half of the libraries anew.
+/// rustdoc as it stands, but for the form of its output, which a stable compiler gives only with this variable. Not said for all of
+/// cargo's call: build scripts look at the variable, and would build half of the libraries anew.
 const RUSTDOC: &str = "#!/bin/sh\nRUSTC_BOOTSTRAP=1 exec rustdoc \"$@\"\n";
 
 /// Options of `cargo xtask api`.
@@ -75,7 +75,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     Ok(())
 }
 
-/// What to do about a difference.
+/// The hint behind a difference.
 const RENEW: &str = "if that is meant, `cargo xtask api --renew`, and a line in CHANGELOG.md for who uses them";
 
 /// Has rustdoc write down all libraries for programs; the folder where that is. With the features that the gate's documents have, so
@@ -102,7 +102,7 @@ fn items(file: &Path, part: &Part) -> Result<String> {
             file.display()
         )
     })?;
-    // What two types share stands with both.
+    // Items that two types share are listed with both.
     let mut seen = BTreeSet::new();
     let lines = api.items().map(ToString::to_string).filter(|line| part.has(line) && seen.insert(line.clone()));
     Ok(lines.flat_map(|line| [line, "\n".to_owned()]).collect())
@@ -127,7 +127,7 @@ impl Part {
     }
 }
 
-/// What follows wherever a path is named.
+/// The rest of the line behind each place where a path is named.
 fn behind<'l>(line: &'l str, path: &str) -> impl Iterator<Item = &'l str> {
     line.match_indices(path).map(|(at, path)| &line[at + path.len()..])
 }

@@ -22,7 +22,7 @@ use self::selection::Selection;
 /// Inputs of a fuzz target in the gate: most have run them within two seconds.
 const FUZZ_RUNS: &str = "-runs=20000";
 
-/// What echonet-lite has beside its defaults: as a dev-dependency on itself it made every example build the command. The alias
+/// The features of echonet-lite beside its defaults: as a dev-dependency on itself it made every example build the command. The alias
 /// `cargo everything` names them, too.
 pub(crate) const FEATURES: &str = "echonet-lite/cli,echonet-lite/mqtt,echonet-lite/serial,echonet-lite/web";
 
@@ -103,7 +103,7 @@ struct Gates<'a> {
 }
 
 impl Gates<'_> {
-    /// What needs no program: the sources and the tarballs.
+    /// Gates that need no program: the sources and the tarballs.
     fn static_checks(&self) -> Result<()> {
         self.alone("format", || cargo(&["fmt", "--all", "--check"]))?;
         let lints = ["clippy", "--workspace", "--all-targets", "--all-features", "--", "-D", "warnings"];
@@ -126,7 +126,7 @@ impl Gates<'_> {
         Ok(())
     }
 
-    /// What calls the programs that the tests have built, with what http-server has beside its defaults: HTTP/3, too.
+    /// Gates that call the programs that the tests have built, with http-server's features beside its defaults: HTTP/3, too.
     fn programs(&self) -> Result<()> {
         let programs = crate::workspace::target_dir().join("debug");
         let task = |arguments: &[&str]| {
@@ -195,7 +195,7 @@ fn failovers(xtask: &Xtask) -> Command {
     failovers
 }
 
-/// What computes for long, the longest first.
+/// Gates that compute for long, the longest first.
 fn computations(xtask: &Xtask) -> Vec<Gate> {
     let simulations = ["test", "--release", "--package", "redis-server", "--lib", "--", "--ignored"];
     let mut simulations = cargo(&[&simulations[..], &SIMULATIONS].concat());
@@ -286,7 +286,7 @@ fn differ(xtask: &Xtask, full: bool) -> Result<Option<Gate>> {
     Ok(Some(("differ".to_owned(), xtask.task(&[&task[..], again].concat()))))
 }
 
-/// What builds every fuzz target, with the nightly tools, and runs it for a short while.
+/// Builds every fuzz target with the nightly tools, and runs it for a short while.
 struct Fuzzer {
     targets: Vec<String>,
 }
@@ -316,18 +316,18 @@ impl Fuzzer {
         command
     }
 
-    /// What targets are built for: a sanitizer wants it said.
+    /// The target triple: a sanitizer needs it.
     fn host() -> String {
         format!("{}-unknown-linux-gnu", env::consts::ARCH)
     }
 
-    /// Apart from where developers build, who want to see lines of sources.
+    /// A folder apart from that of developers' builds, which have lines of sources.
     fn folder() -> PathBuf {
         crate::workspace::target_dir().join("fuzz")
     }
 
-    /// Builds all targets without lines of sources for debuggers and the sanitizer, which are most of them: a panic says where it was without,
-    /// and who has the input that makes one fail runs it again by `cargo fuzz run`, which has them.
+    /// Builds all targets without lines of sources for debuggers and the sanitizer, which are most of them: a panic says where it was
+    /// without, and `cargo fuzz run` has them, to run a failing input again.
     fn build() -> Command {
         let mut build = Self::cargo();
         build.args(["build", "--target", &Self::host(), "--target-dir"]).arg(Self::folder());
@@ -393,7 +393,7 @@ fn judge(name: &str, command: &Command, output: &Output, start: Instant) -> Resu
     if !output.status.success() {
         print!("{text}");
         eprint!("{}", String::from_utf8_lossy(&output.stderr));
-        // Whoever reads only the end sees what it was, and whether the machine was the cause.
+        // The end of the output shows the panic, and whether the machine was the cause.
         panics(&text).iter().for_each(|panic| eprintln!("{panic}"));
         let free = [crate::workspace::target_dir(), env::temp_dir()].map(|folder| free_megabytes(&folder));
         bail!("{name}: {command:?} failed ({}); MB free for target/ and temporary files: {free:?}", output.status);
@@ -402,14 +402,14 @@ fn judge(name: &str, command: &Command, output: &Output, start: Instant) -> Resu
     Ok(text)
 }
 
-/// Who panicked in what a test runner printed, and with which words: the line that says where, and the one behind it.
+/// The panics in a test runner's output: the line that says where, and the one behind it.
 fn panics(text: &str) -> Vec<String> {
     let lines: Vec<_> = text.lines().collect();
     let pairs = lines.windows(2).filter(|pair| pair[0].starts_with("thread '") && pair[0].contains("panicked at "));
     pairs.map(|pair| format!("{} {}", pair[0], pair[1])).collect()
 }
 
-/// What the file system of `folder` has left for us, if that can be known.
+/// Megabytes left on the file system of `folder`, if known.
 fn free_megabytes(folder: &Path) -> Option<u64> {
     let disk = rustix::fs::statvfs(folder).ok()?;
     Some(disk.f_bavail.saturating_mul(disk.f_frsize) >> 20)
@@ -429,7 +429,7 @@ fn in_lanes<const LANES: usize>(lanes: [Vec<Gate>; LANES]) -> Result<Vec<String>
 
 type Queue = Mutex<VecDeque<Gate>>;
 
-/// Has each queue emptied, by one who takes one gate after the other.
+/// Empties each queue by a thread of its own, which takes one gate after the other.
 fn in_turn(queues: &[&Queue]) -> Result<Vec<String>> {
     let has_failed = AtomicBool::new(false);
     let outputs = Mutex::new(Vec::new());

@@ -142,7 +142,7 @@ const PANELS: [Panel; 4] = [
     ("seconds from a partition's end until all agree; as is likely by the rules", |figures| figures.heal / 1000.0),
 ];
 
-/// What each panel shows, in the order of colours.
+/// The labels of the panels, in the order of colours.
 const CURVES: [&str; 2] = ["seen", "by the rules"];
 
 const WIDTH: f64 = 760.0;

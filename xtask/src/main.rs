@@ -55,11 +55,11 @@ enum Task {
     Tidy,
     /// The commands of every README, run as they are printed.
     Readme(readme::Options),
-    /// What operators get: manual pages and completions from the programs' help; units, image and dependencies checked.
+    /// Files for operators: manual pages and completions from the programs' help; units, image and dependencies checked.
     Deploy(deploy::Options),
     /// The tarballs of the crates that others take: what they say of themselves, what they hold, that each builds by itself.
     Package(package::Options),
-    /// What the crates that others embed offer them, against what is written down.
+    /// The public items of the crates that others embed, against the recorded ones.
     Api(api::Options),
     /// The bare-metal light: built for a Cortex-M4, its code size and static RAM against their limits.
     Bare(bare::Options),
@@ -81,13 +81,13 @@ enum Task {
     Failovers(failovers::Options),
     /// Latencies of redis-server's clients while one more client does what takes long, ours and a genuine server.
     Isolation(isolation::Options),
-    /// What it takes to move slots between two nodes of a cluster, as a whole and key by key, and what clients see of it.
+    /// The cost of moving slots between two nodes of a cluster, as a whole and key by key, and its effect on clients.
     Reshard(reshard::Options),
-    /// What strangers may send to http-server and grpc-server, and what becomes of it: one table.
+    /// Attacks by strangers on http-server and grpc-server, and their outcome: one table.
     Attacks(attacks::Options),
-    /// What it costs redis-server to keep data, ours and a genuine server: snapshots, the append-only file, loading.
+    /// The cost of keeping data, in redis-server and a genuine server: snapshots, the append-only file, loading.
     Persistence(persistence::Options),
-    /// What a second worker of redis-server adds, alone and with clients that have others look after their keys.
+    /// The gain of a second worker of redis-server, alone and with clients that make others look after their keys.
     Scaling(scaling::Options),
     /// The published comparisons measured again: runs loadgen compare, keeps its records, writes REPORT.md and its page.
     Report(report::Options),

@@ -7,8 +7,8 @@ use std::time::Instant;
 use anyhow::{Context, Result, bail, ensure};
 use clap::Args;
 
-/// What is run: filters of libtest. Of Lua, of tasks with stacks of their own, of what the system is asked for in its own words, Miri
-/// knows nothing, and databases of thousands of shards take it minutes each.
+/// Filters of libtest. Miri does not know Lua, tasks with stacks of their own, and raw system calls; databases of thousands of shards take
+/// minutes each.
 const TESTS: [&str; 15] = [
     "exec::aof::waiters",
     "exec::exclusive::tests::nobody_waits",
@@ -33,7 +33,7 @@ const FLAGS: &str = "-Zmiri-disable-isolation -Zmiri-permissive-provenance";
 /// Seconds for building and running them.
 const LIMIT: &str = "1800";
 
-/// What `timeout` ends with for what it has ended.
+/// The exit code of `timeout` for a program that it ended.
 const TIMED_OUT: i32 = 124;
 
 /// Options of `cargo xtask miri`.
@@ -101,7 +101,7 @@ mod tests {
         assert_eq!(passed("test result: FAILED. 17 passed; 1 failed"), None);
     }
 
-    /// A filter that names no module would run nothing, and be missed by nobody.
+    /// A filter that names no module would run nothing, and no reader would notice.
     #[test]
     fn what_is_named_is_there() {
         for name in TESTS {

@@ -21,12 +21,12 @@ const LIST: &str = "xtask/mutants/list.toml";
 
 /// Time that the tests of a fault may take at least, and how many times as long as without it; one that makes them hang is found.
 const LIMIT: Duration = Duration::from_secs(120);
-/// See [`LIMIT`]. What runs beside them may take nearly all of the processors.
+/// See [`LIMIT`]. Other programs may take nearly all of the processors.
 const TIMES: u32 = 5;
 /// Time that they may take without the fault.
 const LIMIT_WITHOUT: Duration = Duration::from_secs(1800);
 
-/// What `timeout` ends with for what it has ended.
+/// The exit code of `timeout` for a program that it ended.
 const TIMED_OUT: i32 = 124;
 
 /// Options of `cargo xtask mutants`.
@@ -46,7 +46,7 @@ struct List {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Fault {
-    /// What is wrong then.
+    /// The fault.
     name: String,
     /// The package whose tests find it; `models` stands outside of the workspace.
     package: String,
@@ -200,7 +200,7 @@ impl Tree {
     }
 }
 
-/// What has not changed keeps its time, and need not be built again.
+/// Writes a file only if it has changed: an unchanged file keeps its time, and is not built again.
 fn write_if_other(path: &Path, bytes: &[u8]) -> Result<()> {
     if fs::read(path).is_ok_and(|there| there == bytes) {
         return Ok(());

@@ -25,7 +25,7 @@ pub(crate) fn unshare() -> Command {
 pub(crate) struct Holder(Child);
 
 impl Holder {
-    /// What `command`, the beginning of a command line, has made.
+    /// Starts `command`, the beginning of a command line, in the network.
     pub(crate) fn start(mut command: Command) -> Result<Self> {
         let held = command.arg("cat").stdin(Stdio::piped()).stdout(Stdio::null()).spawn();
         let mut holder = Self(held.context("cannot start unshare")?);

@@ -15,13 +15,13 @@ use crate::process::run_quietly;
 const CRATES: [&str; 7] =
     ["echonet-lite", "grpc-server", "http-server", "http2", "loadgen", "redis-server", "server-runtime"];
 
-/// What stands at the top of each tarball.
+/// Files at the top of each tarball.
 const FILES: [&str; 4] = ["Cargo.toml", "README.md", "LICENSE-MIT", "LICENSE-APACHE"];
 
 /// Files that are the workspace's own, word for word.
 const LICENSES: [&str; 2] = ["LICENSE-MIT", "LICENSE-APACHE"];
 
-/// What registries take at most, in bytes: 10 MiB on crates.io. More than this of ours is a file that should not be there.
+/// The limit of registries in bytes: 10 MiB on crates.io. A larger tarball of ours holds a file that should not be there.
 const MAX_TARBALL: u64 = 2 << 20;
 
 /// Keywords and categories that crates.io takes at most, each.
@@ -40,7 +40,7 @@ struct Metadata {
     packages: Vec<Package>,
 }
 
-/// What a manifest says.
+/// A manifest.
 #[derive(Deserialize)]
 struct Package {
     name: String,
@@ -139,7 +139,7 @@ fn packages() -> Result<BTreeMap<String, Package>> {
     }
 }
 
-/// What whoever looks for a crate is told of it.
+/// Faults of the data that registries show of a crate.
 fn faults_of_manifest(package: &Package) -> Vec<String> {
     let is_some = |field: &Option<String>| field.as_ref().is_some_and(|text| !text.is_empty());
     let is_few = |words: &[String]| (1..=MAX_WORDS).contains(&words.len());
@@ -156,7 +156,7 @@ fn faults_of_manifest(package: &Package) -> Vec<String> {
     broken.map(|(_, rule)| format!("{}/Cargo.toml: {rule}", package.name)).collect()
 }
 
-/// What a tarball lacks, or has too much of.
+/// Files that a tarball lacks, or has too many of.
 fn faults_of_tarball(tarball: &Path, package: &Package) -> Result<Vec<String>> {
     let mut faults = Vec::new();
     let name = tarball.file_name().unwrap_or_default().display().to_string();

@@ -14,8 +14,8 @@ const TOLERANCE: f64 = 0.03;
 /// Turns of the shorter and of the longer run; what both do once falls out of the difference.
 const TURNS: (u64, u64) = (200, 1200);
 
-/// What is built: the program that is counted, and a server that other gates need. Cargo makes another build of every
-/// library for another choice of packages, so that one for both takes less time than one for each.
+/// The built programs: the program that is counted, and a server that other gates need. Cargo makes another build of every library for
+/// another choice of packages, so that one for both takes less time than one for each.
 const PROGRAMS: [&str; 8] =
     ["--package", "benches", "--bin", "turns", "--package", "redis-server", "--bin", "redis-server"];
 

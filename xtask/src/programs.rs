@@ -54,8 +54,8 @@ pub(crate) fn result_of(loadgen: &mut Command, folder: &Path) -> Result<Value> {
     Ok(result)
 }
 
-/// The cargo that runs this program, in the workspace, as its users call it. Without the variables that `cargo run` sets:
-/// build scripts look at them (ring's does), and would build half of the libraries anew whenever who calls has changed.
+/// The cargo that runs this program, in the workspace, as its users call it. Without the variables that `cargo run` sets: build scripts
+/// look at them (ring's does), and would build half of the libraries anew whenever the caller has changed.
 pub(crate) fn cargo() -> Command {
     let mut command = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     for (name, _) in env::vars_os() {

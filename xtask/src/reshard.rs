@@ -1,4 +1,4 @@
-//! What it takes to move slots between two nodes of a cluster, and what clients see of it meanwhile: as a whole between nodes of ours, key by
+//! The cost of moving slots between two nodes of a cluster, and its effect on clients meanwhile: as a whole between nodes of ours, key by
 //! key (`redis-cli --cluster reshard`) between ours and between genuine ones, by turns.
 
 use std::collections::BTreeMap;
@@ -323,7 +323,7 @@ fn moves(node: SocketAddr, holds: impl Fn(&[String]) -> bool) -> Result<Option<V
     Ok(moves.iter().map(texts).find(|texts| holds(texts)))
 }
 
-/// What stands behind a name.
+/// The value behind a name.
 fn value<'t>(texts: &'t [String], name: &str) -> &'t str {
     texts.iter().position(|text| text == name).and_then(|at| texts.get(at + 1)).map_or("", String::as_str)
 }

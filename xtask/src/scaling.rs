@@ -1,9 +1,9 @@
-//! What a second worker adds: CPU time per request with one worker and with two that are both at work, in interleaved runs.
+//! The gain of a second worker: CPU time per request with one worker and with two that are both at work, in interleaved runs.
 //!
-//! Where server and generator share two processors no rate can say it. But workers that never wait for each other do twice as
-//! much in the same time, at the price that a request has then: twice the ratio of the prices is what two workers do. What
-//! would be missing is time that a worker sleeps for a lock, which is no CPU time; the keyspace's locks spin first, and how much of
-//! both processors server and generator left idle is printed beside it.
+//! Where server and generator share two processors no rate can say it. But workers that never wait for each other do twice as much in the
+//! same time, at the price that a request has then: two workers do twice the ratio of the prices. Missing is the time that a worker sleeps
+//! for a lock, which is no CPU time; the keyspace's locks spin first, and how much of both processors server and generator left idle is
+//! printed beside it.
 //!
 //! A server gathers connections on one worker where no processor is free. So they are spread before, by requests that cost the
 //! generator nothing, and stay where they are, as both workers are busy enough.
@@ -75,7 +75,7 @@ pub(crate) struct Options {
     record: bool,
 }
 
-/// What one run showed.
+/// The figures of one run.
 struct Sample {
     /// CPU time of the server per request, in microseconds.
     cpu_us: f64,
@@ -170,7 +170,7 @@ impl Row {
         median(&self.balance) >= SPREAD
     }
 
-    /// What stands in no table: how much of it is to be believed.
+    /// The figures that no table has: how much of the result is to be believed.
     fn described(&self) -> String {
         let [balance, idle, rate] = [&self.balance, &self.idle, &self.rate].map(|values| median(values));
         let Self { client, depth, .. } = self;
@@ -240,7 +240,7 @@ struct Batch {
 }
 
 impl Batch {
-    /// Requests that keep a worker busy, and nobody else.
+    /// Requests that keep a worker busy, and no other thread.
     fn spreading() -> Vec<Self> {
         const COUNT: usize = 32;
         let requests = b"*2\r\n$8\r\nBITCOUNT\r\n$9\r\nlooked-at\r\n".repeat(COUNT);

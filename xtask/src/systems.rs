@@ -12,7 +12,7 @@ use crate::process::run_quietly;
 /// Targets, and the features that are checked for each beside the defaults.
 const SYSTEMS: [(&str, &str); 2] = [("x86_64-pc-windows-gnu", "mqtt,web"), ("aarch64-apple-darwin", "mqtt,serial,web")];
 
-/// Sets of features that somebody may want, without the defaults; each is checked alone, the empty one by `bare`.
+/// Sets of features for embedding programs, without the defaults; each is checked alone, the empty one by `bare`.
 const FEATURES: [&str; 8] = [
     "names",
     "std",
@@ -58,7 +58,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     }
     // Tests start examples as programs, which `test --examples` would make tests of.
     let examples: &[&str] = &["build", "--examples"];
-    // What a README's programs do is the same with all sockets, and they are compiled without the flag.
+    // A README's programs do the same with all sockets, and they are compiled without the flag.
     let tests: &[&str] = &["test", "--lib", "--test", "it", "--", "net::", "--skip", "readme"];
     for words in [examples, tests] {
         let mut command = cargo("portable", "--cfg echonet_portable -Dwarnings");
@@ -73,7 +73,7 @@ fn cargo(folder: &str, flags: &str) -> Command {
     let mut command = crate::programs::cargo();
     command.env("CARGO_TARGET_DIR", crate::workspace::target_dir().join(folder)).env_remove("CARGO_BUILD_BUILD_DIR");
     command.env("RUSTFLAGS", flags).env_remove("CARGO_ENCODED_RUSTFLAGS");
-    // Nobody works on what is built here: what makes the next build quicker would be half of the folder.
+    // Nothing here is built again after a change: the files for that would be half of the folder.
     command.env("CARGO_INCREMENTAL", "0");
     command.current_dir(crate::workspace::root().join("echonet-lite"));
     command

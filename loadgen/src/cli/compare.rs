@@ -167,7 +167,7 @@ fn read_plan(args: &CompareArgs) -> Result<Plan> {
         let rate: &[String] = if scenario.rate_of.is_some() { &["--rate".to_owned(), "1".to_owned()] } else { &[] };
         let commands = scenario.command.iter().map(|words| (words, rate));
         for (words, more) in commands.chain(scenario.prepare.iter().map(|words| (words, &[][..]))) {
-            // What is wrong with a load is better said before servers are started.
+            // A wrong load is better reported before servers are started.
             super::check(&words.aimed("127.0.0.1", 1, more))
                 .map_err(|error| anyhow::anyhow!("scenario {}: `{words}`: {}", scenario.name, error.trim()))?;
         }
@@ -258,7 +258,7 @@ impl Surroundings for Process {
 
     fn say(&mut self, text: &str) {
         if !self.quiet {
-            // Nobody may be listening any more; the comparison goes on.
+            // The reader may be gone; the comparison goes on.
             let _ = writeln!(io::stderr(), "{text}");
         }
     }

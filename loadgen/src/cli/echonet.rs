@@ -20,8 +20,8 @@ pub struct Echonet {
     #[command(flatten)]
     load: LoadArgs,
 
-    /// What is asked: `get EOJ EPC…`, `set EOJ EPC=EDT…` (SetC), or `setget EOJ EPC=EDT… / EPC…`, in hexadecimal. With
-    /// --verify, `get 013001 80=30|31` names the values that are right [default: get 0EF001 80]
+    /// The request: `get EOJ EPC…`, `set EOJ EPC=EDT…` (SetC), or `setget EOJ EPC=EDT… / EPC…`, in hexadecimal. With --verify, `get 013001
+    /// 80=30|31` names the values that are right [default: get 0EF001 80]
     #[arg(value_name = "REQUEST")]
     words: Vec<String>,
 

@@ -89,8 +89,8 @@ pub struct LoadArgs {
     #[command(flatten)]
     pub tls: tls::TlsArgs,
 
-    /// What the result must meet, or the exit code is 3: p99=2ms (any percentile), max=10ms, mean=1ms, errors=0.1%,
-    /// rate=10000. Can be given several times
+    /// Objectives of the result, else the exit code is 3: p99=2ms (any percentile), max=10ms, mean=1ms, errors=0.1%, rate=10000. Can be
+    /// given several times
     #[arg(long, value_name = "NAME=LIMIT", help_heading = RESULT)]
     pub slo: Vec<Objective>,
 
@@ -102,7 +102,7 @@ pub struct LoadArgs {
     #[arg(long, value_name = "GROUP", conflicts_with = "server_pid", help_heading = RESULT)]
     pub server_cgroup: Option<PathBuf>,
 
-    /// What is written, and where to.
+    /// The outputs, and their files.
     #[command(flatten)]
     pub outputs: OutputArgs,
 }
@@ -112,7 +112,7 @@ pub(crate) const LOAD: &str = "Load";
 /// Heading of the options about the result.
 pub(crate) const RESULT: &str = "Result";
 
-/// What is written, and where to.
+/// The outputs, and their files.
 #[derive(Args, Clone, Debug, Default)]
 pub struct OutputArgs {
     /// Write the result with its full histograms as JSON; `-` is the standard output, instead of the table
@@ -145,7 +145,7 @@ pub struct OutputArgs {
 }
 
 impl OutputArgs {
-    /// What is shown and written.
+    /// The outputs to show and write.
     #[must_use]
     pub fn wanted(&self) -> Wanted {
         let show = match (self.quiet, self.no_live) {
@@ -197,7 +197,7 @@ pub enum ArrivalsArg {
     Poisson,
 }
 
-/// What a protocol says of its transport.
+/// The transport of a protocol.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Transport<'a> {
     /// The port where the target names none.

@@ -8,7 +8,7 @@ use crate::codec::Login;
 /// Heading of these options.
 pub(super) const LOGIN: &str = "Login";
 
-/// What a Redis connection says first.
+/// The first commands of a Redis connection.
 #[derive(Args, Clone, Debug)]
 pub struct LoginArgs {
     /// Speak RESP3

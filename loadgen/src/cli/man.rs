@@ -93,7 +93,7 @@ fn written(argument: &Arg) -> String {
     [names.join(", "), values.join(" ")].join(" ").trim().to_owned()
 }
 
-/// What an option does, and what else the help says of it.
+/// The effect of an option, and the rest of its help.
 fn explained(argument: &Arg) -> Vec<String> {
     let help = argument.get_long_help().or_else(|| argument.get_help()).map(ToString::to_string).unwrap_or_default();
     let mut parts = vec![help.replace('\n', " ")];
@@ -131,7 +131,7 @@ fn push(page: &mut String, request: &str, line: &str) {
     }
 }
 
-/// What roff takes for nothing but text.
+/// Escapes text that roff would read as commands.
 fn roff(text: &str) -> String {
     let escaped = text.replace('\\', "\\e").replace('-', "\\-");
     if escaped.starts_with(['.', '\'']) { format!("\\&{escaped}") } else { escaped }

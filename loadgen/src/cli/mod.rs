@@ -51,7 +51,7 @@ pub struct Cli {
     command: Command,
 }
 
-/// What the command's exit codes mean.
+/// The meanings of the command's exit codes.
 const EXIT_CODES: &str = "Exit codes: 0 fine, 1 the run failed or a file could not be written, 2 wrong usage, \
 3 an objective (--slo) was missed or a gate found something worse, 4 a gate cannot tell, 130 interrupted (the first Ctrl-C still gives the results so far).";
 
@@ -104,7 +104,7 @@ pub trait Drive {
     /// The options that all such subcommands share.
     fn load_args(&self) -> &LoadArgs;
 
-    /// What is to be run.
+    /// The run.
     ///
     /// # Errors
     /// When the options make no sense together, or name what cannot be used.
@@ -163,7 +163,7 @@ pub fn main() -> ExitCode {
     }
 }
 
-/// Prints a text, as a whole or as far as somebody reads it.
+/// Prints a text, as far as the reader takes it.
 fn print(text: &str) -> ExitCode {
     match output::print(text) {
         Ok(()) => ExitCode::SUCCESS,

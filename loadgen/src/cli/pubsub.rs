@@ -35,7 +35,7 @@ pub struct PubSubArgs {
     #[arg(long, value_name = "N", default_value = "1", value_parser = number::size, help_heading = LOAD)]
     channels: usize,
 
-    /// What stands before a channel's number. Nobody else should publish or subscribe there
+    /// The text before a channel's number. No other program should publish or subscribe there
     #[arg(long, value_name = "NAME", default_value = "loadgen", help_heading = LOAD)]
     channel: String,
 

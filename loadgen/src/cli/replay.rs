@@ -60,7 +60,7 @@ impl ReplayArgs {
         Ok(load)
     }
 
-    /// What is sent, in words: `replay of a.log, 1234 requests (3 lines left out)`.
+    /// The recording in words: `replay of a.log, 1234 requests (3 lines left out)`.
     pub(super) fn describe<R>(&self, recording: &Recording<R>) -> String {
         let file = self.replay.as_deref().unwrap_or_else(|| "".as_ref()).display();
         let (requests, left_out) = (recording.order.len(), recording.left_out);

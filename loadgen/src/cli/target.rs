@@ -13,9 +13,9 @@ use super::Invalid;
 /// A target as it was given.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Target {
-    /// What stood before `://`.
+    /// The scheme before `://`.
     pub scheme: Option<String>,
-    /// What stood before `@`: user and password.
+    /// The login before `@`: user and password.
     pub login: Option<(String, String)>,
     /// Where it is.
     pub place: Place,

@@ -1,4 +1,4 @@
-//! TLS from options: who is trusted, and who we are.
+//! TLS from options: trusted certificates, and our own.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

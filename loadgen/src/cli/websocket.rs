@@ -16,8 +16,7 @@ pub struct WebSocketArgs {
     #[command(flatten)]
     load: LoadArgs,
 
-    /// What is sent, with places such as {key} and {value}; with --verify every byte of its echo must be the same, without
-    /// it their number
+    /// The message, with places such as {key} and {value}; with --verify every byte of its echo must be the same, without it their number
     #[arg(long, value_name = "TEXT", default_value = "{value}", help_heading = REQUEST)]
     message: String,
 

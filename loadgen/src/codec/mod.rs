@@ -28,7 +28,7 @@ use crate::clock::Nanos;
 use crate::record::{Failure, Tally};
 use crate::workload::Source;
 
-/// What is asked of a server, and how its answers are read and judged.
+/// The requests to a server, and the reading and judging of its answers.
 ///
 /// For one connection the session calls [`connect`](Self::connect), then in every turn [`receive`](Self::receive) with what
 /// arrived, [`control`](Self::control), and [`begin`](Self::begin) as often as load and [`room`](Self::room) allow. All that
@@ -143,7 +143,7 @@ pub trait Protocol: Send + Sync {
     fn abandon(&self, connection: &mut Self::Connection, failure: Failure, tally: &mut Tally);
 }
 
-/// What [`Protocol::receive`] did.
+/// The result of [`Protocol::receive`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Received {
     /// How many bytes of the input are done with; the rest comes again, with more behind it.
@@ -158,7 +158,7 @@ pub struct Received {
 pub struct Broken {
     /// How it is counted.
     pub failure: Failure,
-    /// What happened, for people: what was read and what was expected.
+    /// The failure, for people: the bytes read and what was expected.
     pub example: String,
 }
 

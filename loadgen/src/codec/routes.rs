@@ -10,10 +10,10 @@ use crate::clock::Nanos;
 /// The most servers of a map: Redis recommends a thousand nodes at most.
 const MOST_SERVERS: usize = 4096;
 
-/// Nobody has it.
+/// No server has it.
 const NOBODY: u32 = u32::MAX;
 
-/// A map of parts, such as hash slots, to servers. A run's threads share it; whoever learns something changes it for all.
+/// A map of parts, such as hash slots, to servers. A run's threads share it; a thread that learns a change applies it for all.
 #[derive(Debug)]
 pub struct Routes {
     /// By part: the number of its server.
@@ -25,7 +25,7 @@ pub struct Routes {
     told: Condvar,
 }
 
-/// What whoever asks for the map waits for.
+/// The state that the asking thread waits for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct News {
     /// Something does not fit the map.
@@ -52,7 +52,7 @@ pub struct Drawn {
 }
 
 impl Routes {
-    /// So many parts, of which nobody has any.
+    /// So many parts, without owners.
     #[must_use]
     pub fn new(parts: usize) -> Self {
         Self {
@@ -71,7 +71,7 @@ impl Routes {
         (owner != NOBODY).then_some(owner as usize)
     }
 
-    /// Says who has a part.
+    /// Records the owner of a part.
     pub fn learn(&self, part: usize, server: usize) {
         let Some(owner) = self.owners.get(part) else { return };
         let before = owner.swap(server as u32, Ordering::Relaxed);
@@ -126,7 +126,7 @@ impl Routes {
         self.changes.load(Ordering::Relaxed)
     }
 
-    /// Says that the map does not fit: whoever waits in `wait` asks for it anew.
+    /// Says that the map does not fit: the thread in `wait` asks for it anew.
     pub fn distrust(&self) {
         let mut news = self.news();
         if !news.is_stale {
@@ -140,7 +140,7 @@ impl Routes {
         *self.news() = News::default();
     }
 
-    /// The run is over: nobody waits any more.
+    /// The run is over: no thread waits any more.
     pub(crate) fn end(&self) {
         self.news().is_over = true;
         self.told.notify_all();

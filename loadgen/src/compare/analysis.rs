@@ -1,4 +1,4 @@
-//! What a record says: medians of subjects, and their ratios to the baseline from pairs of the same round.
+//! The analysis of a record: medians of subjects, and their ratios to the baseline from pairs of the same round.
 
 use std::collections::BTreeMap;
 
@@ -24,7 +24,7 @@ pub struct ScenarioResult<'a> {
 pub struct SubjectResult<'a> {
     /// Its place in the record's list; its colour.
     pub index: usize,
-    /// What it is called.
+    /// Its name.
     pub name: &'a str,
     /// Runs that gave a result.
     pub runs: usize,
@@ -38,7 +38,7 @@ pub struct SubjectResult<'a> {
     pub answers: u64,
     /// Failures of all rounds.
     pub failures: Vec<FailureCount>,
-    /// What a reader must know, with the number of runs that it is about.
+    /// Notes for readers, with the number of runs that each is about.
     pub notes: Vec<String>,
 }
 
@@ -164,7 +164,7 @@ fn notes(own: &BTreeMap<usize, &Outcome>, failures: &[FailureCount]) -> Vec<Stri
     notes
 }
 
-/// What limits the whole record.
+/// The limits of the whole record.
 #[must_use]
 pub fn limits(record: &Record) -> Vec<String> {
     let mut limits = Vec::new();

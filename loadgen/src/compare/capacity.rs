@@ -32,7 +32,7 @@ impl RateOf {
     }
 }
 
-/// What subjects have reached, by scenario and subject.
+/// The rates that subjects have reached, by scenario and subject.
 #[derive(Debug, Default)]
 pub(crate) struct Capacities(BTreeMap<(String, String), Vec<f64>>);
 
@@ -42,7 +42,7 @@ impl Capacities {
         self.0.entry((scenario.to_owned(), subject.to_owned())).or_default().push(per_second);
     }
 
-    /// The rate of a scenario that is for some subjects; nothing where nobody has reached anything.
+    /// The rate of a scenario that is for some subjects; nothing if no subject has reached a rate.
     pub(crate) fn rate(&self, name: &str, of: &RateOf, is_for: impl Fn(&str) -> bool) -> Option<OfferedRate> {
         let medians = self.0.iter().filter(|((scenario, _), _)| *scenario == of.scenario);
         let medians = medians.map(|((_, subject), rates)| (subject, stats::median(rates)));

@@ -41,7 +41,7 @@ impl Scratch {
 
 impl Drop for Scratch {
     fn drop(&mut self) {
-        // What is left among the temporary files does no harm.
+        // Remaining temporary files do no harm.
         let _ = fs::remove_dir_all(&self.path);
     }
 }
@@ -160,7 +160,7 @@ impl Child {
 
     fn kill(&self, signal: Signal) {
         if !self.ended {
-            // There may be nobody left, which is what is wanted.
+            // The group may be empty, which is what is wanted.
             let _ = kill_process_group(self.group(), signal);
         }
     }
@@ -230,7 +230,7 @@ mod tests {
         assert!(error(&["sleep", "60"], Duration::from_millis(50)).contains("takes longer than 0.05 s"));
     }
 
-    /// Whether a process runs, and is not a zombie that somebody else will wait for.
+    /// Whether a process runs, and is not a zombie that another process will wait for.
     fn lives(pid: u32) -> bool {
         let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
         stat.rsplit_once(") ").is_some_and(|(_, rest)| !rest.starts_with(['Z', 'X']))

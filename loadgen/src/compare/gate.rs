@@ -13,7 +13,7 @@ use super::validity::{is_disturbed, is_generator_bound};
 use crate::number;
 use crate::record::Outcome;
 
-/// What is judged, and how strictly.
+/// The rules of judgement, and their strictness.
 #[derive(Clone, Debug)]
 pub struct Rules {
     /// The share by which a metric may be worse, 0 to 1.
@@ -26,7 +26,7 @@ pub struct Rules {
     pub relative_to: Option<String>,
 }
 
-/// What was found of one metric.
+/// The judgement of one metric.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Judgement {
     /// All of the interval is within the limit.
@@ -51,7 +51,7 @@ pub struct Finding {
 /// The result of a gate.
 #[derive(Clone, Debug)]
 pub struct Gate {
-    /// What was found.
+    /// The findings.
     pub findings: Vec<Finding>,
 }
 
@@ -145,7 +145,7 @@ fn of_scenario<'a>(record: &'a Record, scenario: &str, subject: &str) -> BTreeMa
     analysis::rounds(&runs, subject)
 }
 
-/// A metric's values in a record, of the rounds that nobody disturbed.
+/// A metric's values in a record, of the rounds that were not disturbed.
 struct Sample {
     values: Vec<f64>,
     /// Whether any round has it.

@@ -43,7 +43,7 @@ impl Metric {
         }
     }
 
-    /// What it is, for tables.
+    /// Its name, for tables.
     #[must_use]
     pub fn words(self) -> &'static str {
         match self {
@@ -90,7 +90,7 @@ impl Metric {
         // Of a program that was started for the run only its CPU time is known.
         let watched = outcome.server.filter(|server| server.peak_resident_bytes > 0);
         match self {
-            // What pub/sub is for is what arrives.
+            // The result of pub/sub is the delivered messages.
             Self::Throughput => match &outcome.deliveries {
                 Some(deliveries) if outcome.seconds > 0.0 => {
                     Some(deliveries.latencies.count() as f64 / outcome.seconds)

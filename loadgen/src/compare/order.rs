@@ -12,8 +12,8 @@ pub enum Order {
     /// Drawn for every round of every scenario: whatever the machine does, it does to no subject in particular.
     #[default]
     Random,
-    /// A B C, B C A, C A B, and then the same backwards: every subject comes first, and last, and after every other one,
-    /// equally often. What happens every so many rounds may hit the same one each time.
+    /// A B C, B C A, C A B, and then the same backwards: every subject comes first, and last, and after every other one, equally often. An
+    /// event every so many rounds may hit the same one each time.
     Rotate,
     /// A B C, C B A.
     Reverse,

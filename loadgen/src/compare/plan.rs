@@ -1,4 +1,4 @@
-//! What is compared: a TOML file with subjects and scenarios.
+//! A comparison: a TOML file with subjects and scenarios.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -16,9 +16,9 @@ use crate::number;
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Plan {
-    /// What the report is called.
+    /// The title of the report.
     pub title: String,
-    /// What it is about, for its readers.
+    /// The topic, for readers.
     #[serde(default)]
     pub description: String,
     /// How often every subject runs every scenario.
@@ -42,7 +42,7 @@ pub struct Plan {
     pub pin: Option<Cores>,
     /// Processors for the generator.
     pub generator_pin: Option<Cores>,
-    /// What is compared: servers, or programs that ask a target.
+    /// The compared subjects: servers, or programs that ask a target.
     #[serde(rename = "subject", default)]
     pub subjects: Vec<Subject>,
     /// Servers that subjects ask.
@@ -60,8 +60,8 @@ pub enum Servers {
     /// Each is started for a run and ended after it.
     #[default]
     Anew,
-    /// Each is started for its first run and stays until the end. What differs from one start of a server to another, such as
-    /// its memory's layout, is then in no interval.
+    /// Each is started for its first run and stays until the end. Differences between starts of a server, such as its memory's layout, are
+    /// then in no interval.
     Kept,
 }
 
@@ -72,9 +72,9 @@ pub enum Servers {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Subject {
-    /// What it is called in reports.
+    /// Its name in reports.
     pub name: String,
-    /// What it is, for readers.
+    /// A description, for readers.
     #[serde(default)]
     pub about: String,
     /// Succeeds if the server is installed; without it the program of `start` is looked for.
@@ -111,7 +111,7 @@ pub struct Subject {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Load {
-    /// What it is called in reports.
+    /// Its name in reports.
     pub name: String,
     /// `redis -c 50 --depth 16 GET key:{key}` or `http /json -c 50`: the target is put behind the first word, and before the path,
     /// unless the words hold `{port}`.
@@ -122,7 +122,7 @@ pub struct Load {
     /// The load is the subjects' own, and it is their processor time that counts: the [`Plan::targets`] that they ask. It is started anew
     /// for every run, on the processors of the generator.
     pub target: Option<String>,
-    /// What asks the target, by subject; as for `program`.
+    /// The programs that ask the target, by subject; as for `program`.
     #[serde(default)]
     pub programs: BTreeMap<String, Words>,
     /// The same for a run that fills a fresh server, whose result is thrown away.
@@ -215,7 +215,7 @@ impl Plan {
         }
     }
 
-    /// Says of every scenario that does not who it is for, if it is not for all.
+    /// Fills in the subjects of each scenario that names none and is not for all.
     fn settle(&mut self) {
         let is_server = |subject: &Subject| subject.start.is_some();
         for scenario in self.scenarios.iter_mut().filter(|scenario| scenario.subjects.is_none()) {
@@ -303,7 +303,7 @@ fn check_port(kind: &str, subject: &Subject, start: &Words) -> Result<(), String
 }
 
 impl Plan {
-    /// What `rate-of` names is there, and is a closed loop.
+    /// Each scenario that `rate-of` names is there, and is a closed loop.
     fn check_rates(&self) -> Result<(), String> {
         let closed: Vec<&String> = self.scenarios.iter().filter(|s| s.rate_of.is_none()).map(|s| &s.name).collect();
         for scenario in &self.scenarios {

@@ -1,4 +1,4 @@
-//! What other load generators print of what they have done.
+//! The output of other load generators about their runs.
 
 use std::path::Path;
 
@@ -6,7 +6,7 @@ use anyhow::{Context as _, Result, bail};
 
 use crate::record::{Failure, FailureCount, Outcome, Told};
 
-/// What a program prints, by its name.
+/// The format of a program's output, by its name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Format {
     /// Ours, with `--json -`.
@@ -21,7 +21,7 @@ pub(super) enum Format {
     Figures,
 }
 
-/// What was read of what a program printed.
+/// The parts read from a program's output.
 #[derive(Debug, PartialEq)]
 pub(super) struct Read {
     pub(super) told: Told,

@@ -25,7 +25,7 @@ pub(super) struct ProgramRun {
     asked: Asked,
     description: String,
     server: u32,
-    /// What the server used meanwhile.
+    /// The server's use meanwhile.
     used: Sample,
     notes: Vec<String>,
 }
@@ -50,7 +50,7 @@ pub(super) fn against(
 }
 
 impl ProgramRun {
-    /// What it says of the server.
+    /// The figures of the server.
     pub(super) fn of_server(self) -> Outcome {
         let (cpu, used) = (self.asked.cpu, self.used);
         let server = ServerUse {
@@ -65,13 +65,13 @@ impl ProgramRun {
         self.outcome(server, cpu)
     }
 
-    /// What it says of the program, in the server's place; the server is in the generator's.
+    /// The figures of the program, in the server's place; the server is in the generator's.
     pub(super) fn of_program(self) -> Outcome {
         let (cpu, other) = (self.asked.cpu, self.used.cpu);
         self.outcome(ServerUse { cpu, ..ServerUse::default() }, other)
     }
 
-    /// `other` is the processor time of who is not measured. It counts as one thread's.
+    /// `other` is the processor time of the side that is not measured. It counts as one thread's.
     fn outcome(self, server: ServerUse, other: Cpu) -> Outcome {
         let Asked { printed: Read { told, seconds, failures }, elapsed, .. } = self.asked;
         let busiest_thread = (other.total() / elapsed.as_secs_f64().max(f64::MIN_POSITIVE)).min(1.0);
@@ -102,7 +102,7 @@ impl ProgramRun {
 /// How long one run may take.
 const LIMIT: Duration = Duration::from_secs(600);
 
-/// What a program did.
+/// The work of a program.
 struct Asked {
     printed: Read,
     /// Its CPU time: of the whole process, or from its line `begin` to its figures.
@@ -155,7 +155,7 @@ fn run(
         child.until_ended(deadline, stop)?;
     }
     let (elapsed, cpu) = (start.elapsed(), process.sample()?.since(&before).cpu);
-    // Who is asked to wait for the end of its input may go now.
+    // A program that waits for the end of its input may go on now.
     drop(input);
     let status = child.wait(Duration::from_secs(5), stop)?;
     ensure!(status.success(), "it failed ({status}): {text}{}", child.last_words());

@@ -44,14 +44,14 @@ impl Line {
     }
 }
 
-/// What was compared, where and when.
+/// The compared subjects, where and when.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Header {
     /// [`FORMAT`].
     pub format: u32,
     /// The report's title.
     pub title: String,
-    /// What it is about.
+    /// Its topic.
     pub description: String,
     /// When it began, in UTC.
     pub date: String,
@@ -86,9 +86,9 @@ pub struct Header {
 pub struct SubjectHeader {
     /// Its name.
     pub name: String,
-    /// What it is.
+    /// Its description.
     pub about: String,
-    /// What its version command printed.
+    /// The output of its version command.
     pub version: Option<String>,
     /// The command that starts it; nothing of a program that asks.
     pub start: String,
@@ -107,13 +107,13 @@ pub struct ScenarioHeader {
     pub name: String,
     /// The load in the words of the command line, without the target; or those of the programs that make it.
     pub command: String,
-    /// What started the server that the subjects ask, where they are no servers themselves.
+    /// The command of the server that the subjects ask, where they are no servers themselves.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub target: Option<String>,
     /// The generator's, or the target's, processors, where they are not the record's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub generator_pin: Option<String>,
-    /// What filled a fresh server.
+    /// The command that filled a fresh server.
     pub prepare: Option<String>,
     /// Where its rate comes from.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -171,11 +171,11 @@ pub struct End {
 /// A whole record.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Record {
-    /// What was compared.
+    /// The comparison.
     pub header: Header,
     /// The results.
     pub runs: Vec<Run>,
-    /// What failed.
+    /// The failed runs.
     pub failed: Vec<FailedRun>,
     /// The rates of open loops.
     pub rates: Vec<OfferedRate>,
@@ -183,7 +183,7 @@ pub struct Record {
     pub end: Option<End>,
 }
 
-/// What a file of results holds.
+/// The content of a file of results.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Stored {
     /// A comparison.
@@ -221,7 +221,7 @@ impl Record {
         }
     }
 
-    /// What is kept for years: latencies to two digits, and no timelines.
+    /// Keeps the parts that are kept for years: latencies to two digits, and no timelines.
     pub fn compact(&mut self) {
         for run in &mut self.runs {
             run.outcome.timeline.clear();
@@ -373,7 +373,7 @@ pub(crate) mod tests {
         record.failed.push(FailedRun { scenario: "s".to_owned(), subject: "b".to_owned(), round: Some(1), reason });
         record.write(&path).unwrap();
         assert_eq!(Record::read(&path).unwrap(), record);
-        // What a killed program leaves.
+        // The file that a killed program leaves.
         let text = std::fs::read(&path).unwrap();
         std::fs::write(&path, &text[..text.len() - 10]).unwrap();
         assert_eq!(Record::read(&path).unwrap(), Record { end: None, ..record });

@@ -85,7 +85,7 @@ pub fn offered(record: &Record, scenario: &str) -> Option<String> {
     })
 }
 
-/// What the verdicts mean, and how they are found.
+/// The meaning of the verdicts, and how they are found.
 #[must_use]
 pub fn legend(void: &[Void]) -> String {
     let mut text = format!(

@@ -17,7 +17,7 @@ use super::usage::Usage;
 use super::words::Words;
 use crate::record::{Ending, Outcome};
 
-/// What a comparison needs from its surroundings.
+/// The surroundings of a comparison.
 pub trait Surroundings {
     /// Runs a load from a command line without its program's name, `redis 127.0.0.1:7 GET a`.
     ///
@@ -28,14 +28,14 @@ pub trait Surroundings {
     /// Whether it is to end now.
     fn interrupted(&self) -> bool;
 
-    /// Something that people who wait may want to know.
+    /// A message for waiting users.
     fn say(&mut self, text: &str);
 }
 
 /// Makes a comparison and records it; `here` is the folder of the plan's file. With `install`, subjects that are absent are
 /// installed first.
 ///
-/// What fails is recorded too, and the comparison goes on with what is left.
+/// A failure is recorded too, and the comparison goes on with the rest.
 ///
 /// # Errors
 /// When the record cannot be written.
@@ -63,7 +63,7 @@ struct Comparison<'a> {
     writer: &'a mut Writer,
     /// The subjects that run now, each with the prepare commands that it has had.
     servers: Vec<Option<Prepared<'a>>>,
-    /// What subjects have reached.
+    /// The rates that subjects have reached.
     known: Capacities,
 }
 
@@ -256,7 +256,7 @@ fn load(
     }
 }
 
-/// What is recorded of a run. A warm-up's failure is, because it may be the only one.
+/// The record of a run. A warm-up's failure is recorded, because it may be the only one.
 fn line(
     scenario: &Load,
     subject: &Subject,
@@ -487,7 +487,7 @@ mod tests {
             around.said.iter().filter(|text| text.starts_with("the first round is thrown away: s: ")).count(),
             2
         );
-        // What never becomes warm is recorded after all.
+        // A subject that never becomes warm is recorded after all.
         let mut around = Made { cold: (0..).step_by(2).take(40).collect(), falling: true, ..Made::default() };
         assert_eq!(compare(PLAN, &mut around).runs.len(), 6);
     }

@@ -1,4 +1,4 @@
-//! Who used the machine's processors: a comparison that others disturbed must say so.
+//! The use of the machine's processors: a comparison that others disturbed must say so.
 
 use std::fs;
 
@@ -25,7 +25,7 @@ const OTHERS: f64 = 0.1;
 const STOLEN: f64 = 0.02;
 
 impl Usage {
-    /// Until now; the server's process group is ours, too. What cannot be read counts as nothing.
+    /// Until now; the server's process group is ours, too. An unreadable figure counts as nothing.
     pub(crate) fn now(server: u32) -> Self {
         let usage = Self::parse(&fs::read_to_string("/proc/stat").unwrap_or_default()).unwrap_or_default();
         let this = Process::open(std::process::id()).into_iter();
@@ -46,7 +46,7 @@ impl Usage {
         Some(Self { all: all / second, busy: busy / second, stolen: stolen / second, ours: 0.0 })
     }
 
-    /// What disturbed a run that began at `earlier`. The texts have no figures, so that reports can count them.
+    /// The disturbances of a run that began at `earlier`. The texts have no figures, so that reports can count them.
     pub(crate) fn disturbances_since(&self, earlier: &Self) -> Vec<String> {
         let all = self.all - earlier.all;
         let others = (self.busy - earlier.busy) - (self.ours - earlier.ours);

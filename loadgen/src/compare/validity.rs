@@ -1,4 +1,4 @@
-//! What a run can be used for.
+//! The validity of a run.
 
 use crate::record::Outcome;
 

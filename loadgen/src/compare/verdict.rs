@@ -1,4 +1,4 @@
-//! What pairs of runs say: whether one subject is better than another, and when nothing can be said.
+//! Verdicts from pairs of runs: whether one subject is better than another, and when no verdict is possible.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -8,13 +8,13 @@ use super::stats::{self, ERROR, FEWEST_PAIRS, Ratio, holm};
 use super::validity::{is_disturbed, is_generator_bound};
 use crate::record::Outcome;
 
-/// A ratio within this share of 1 makes no difference to anybody.
+/// A ratio within this share of 1 makes no practical difference.
 pub const MARGIN: f64 = 0.05;
 
 /// With a larger share of failed requests a subject has not done what it was asked for.
 const MOST_FAILED: f64 = 0.01;
 
-/// What a comparison says of a metric.
+/// The verdict on a metric.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// The subject is better than its rival.
@@ -97,7 +97,7 @@ impl fmt::Display for Verdict {
 pub struct Comparison {
     /// The metric.
     pub metric: Metric,
-    /// The subject's figure divided by its rival's, from the rounds that nobody disturbed.
+    /// The subject's figure divided by its rival's, from the undisturbed rounds.
     pub ratio: Option<Ratio>,
     /// Why it says nothing, if it does not.
     pub void: Option<Void>,
@@ -171,7 +171,7 @@ pub fn verdicts(family: &[Comparison]) -> Vec<Verdict> {
         };
         let (different, apart) = adjusted.next().unwrap_or((1.0, 1.0));
         match () {
-            // What is proven to be within the margin matters to nobody, whether it is proven to be there or not.
+            // A difference that is proven to be within the margin does not matter, whether it is proven to exist or not.
             () if apart <= ERROR => Verdict::Equivalent,
             () if different > ERROR => Verdict::Inconclusive,
             () if (ratio.estimate.value > 1.0) == one.metric.more_is_better() => Verdict::Better,
@@ -217,7 +217,7 @@ mod tests {
         assert!(near.ratio.unwrap().improbability_of(1.0) < ERROR);
         assert_eq!(verdicts(&[near]), [Verdict::Worse]);
         assert_eq!(verdicts(&[near, near]), [Verdict::Inconclusive; 2]);
-        // What is void takes nothing from the others, and keeps its place.
+        // A void comparison takes nothing from the others, and keeps its place.
         let void = Comparison { void: Some(Void::GeneratorBound), ..near };
         assert_eq!(verdicts(&[void, near]), [Verdict::Void(Void::GeneratorBound), Verdict::Worse]);
     }

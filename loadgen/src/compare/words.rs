@@ -93,7 +93,7 @@ impl Words {
     }
 }
 
-/// What stands for the places that a recipe cannot know.
+/// Values for the places that a recipe cannot know.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Places<'a> {
     pub(crate) port: u16,

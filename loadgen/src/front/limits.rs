@@ -4,7 +4,7 @@ use rustix::process::{Resource, getrlimit, setrlimit};
 
 use crate::cli::Invalid;
 
-/// What a process has open besides its connections: standard streams, event loops, output files, /proc.
+/// The open files of a process besides its connections: standard streams, event loops, output files, /proc.
 const OTHERS: u64 = 64;
 
 /// Lets this process open as many files as the system allows, and checks that `connections` fit.

@@ -10,7 +10,7 @@ use crate::blocking::Stream as _;
 use crate::output::prometheus;
 use crate::watch::Progress;
 
-/// How long somebody who asks may take.
+/// The time-out of a metrics request.
 const PATIENCE: Duration = Duration::from_secs(1);
 
 /// The longest question.
@@ -33,7 +33,7 @@ impl Metrics {
         let metrics = Self { address: listener.local_addr()?, text: Arc::default() };
         let text = Arc::clone(&metrics.text);
         thread::Builder::new().name("metrics".to_owned()).spawn(move || {
-            // Whoever asks badly, or goes away, gets nothing; the next one is served.
+            // A bad or closed request gets nothing; the next one is served.
             for stream in listener.incoming().flatten() {
                 let _ = answer(stream, &text);
             }

@@ -49,12 +49,12 @@ impl From<Exit> for ExitCode {
     }
 }
 
-/// What is wanted of a run besides its load.
+/// The outputs of a run besides its load.
 #[derive(Clone, Debug)]
 pub struct Wanted {
     /// The files that are written.
     pub outputs: Outputs,
-    /// What is shown while it runs.
+    /// The view while it runs.
     pub show: Show,
     /// Where live figures are served for Prometheus.
     pub metrics: Option<SocketAddr>,
@@ -116,7 +116,7 @@ fn complain(error: &str, exit: Exit) -> Exit {
     exit
 }
 
-/// What a result means for whoever called the command.
+/// The exit code of a result.
 fn exit(outcome: &Outcome, verdicts: &[Verdict]) -> Exit {
     match outcome.ending {
         Ending::Interrupted => Exit::Interrupted,
@@ -127,7 +127,7 @@ fn exit(outcome: &Outcome, verdicts: &[Verdict]) -> Exit {
     }
 }
 
-/// Finds the servers' processes by their ports, if nobody named them. Gives a note for the result where they are here but hidden.
+/// Finds the servers' processes by their ports, if no option names them. Gives a note for the result where they are here but hidden.
 fn find_servers(load: &mut Load, servers: &[Vec<SocketAddr>]) -> Option<String> {
     let are_here = servers.iter().all(|addresses| !addresses.is_empty())
         && servers.iter().flatten().all(|address| address.ip().is_loopback());

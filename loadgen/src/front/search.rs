@@ -25,7 +25,7 @@ const LEAST: f64 = 1.0;
 /// How many runs a search may take, whatever the target does.
 const MOST_RUNS: u32 = 60;
 
-/// What a search does next.
+/// The next step of a search.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Step {
     /// Run at this rate, and tell [`Search::tell`] whether the objectives were met.
@@ -58,7 +58,7 @@ impl Search {
         Self { step: Step::Try(guess.max(LEAST)), met: None, missed: None, confirmed: 0, doubted: false, runs: 0 }
     }
 
-    /// What is to be done now.
+    /// The step to take now.
     #[must_use]
     pub fn step(&self) -> Step {
         self.step

@@ -1,4 +1,4 @@
-//! What is shown while a run goes on: a few lines in place on a terminal, otherwise a line now and then.
+//! The view of a run while it goes on: a few lines in place on a terminal, otherwise a line now and then.
 
 use std::io::{IsTerminal as _, Write as _};
 use std::time::Duration;
@@ -19,7 +19,7 @@ const SPARKS: usize = 60;
 /// Runs longer than this many seconds get a plain line every ten seconds instead of every second.
 const LONG: f64 = 60.0;
 
-/// What is to be shown.
+/// The kind of view.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Show {
     /// Lines in place if the standard error stream is a terminal, plain lines otherwise.
@@ -76,7 +76,7 @@ impl View {
             Kind::Lines { shown } => {
                 let pieces = piece(progress.length);
                 while progress.timeline.len() >= *shown + pieces {
-                    // Nobody may read it any more: that must not end the run.
+                    // The reader may be gone: that must not end the run.
                     let _ = writeln!(std::io::stderr(), "{}", line(&progress.timeline[*shown..*shown + pieces]));
                     *shown += pieces;
                 }

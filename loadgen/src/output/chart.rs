@@ -85,7 +85,7 @@ fn rounds(from: f64, to: f64) -> Vec<f64> {
 /// An axis: its scale, and how a value is written.
 #[derive(Clone, Copy, Debug)]
 pub struct Axis {
-    /// What it shows.
+    /// Its name.
     pub label: &'static str,
     /// Its scale.
     pub scale: Scale,
@@ -200,7 +200,7 @@ impl LineChart {
 /// A bar with its error bar.
 #[derive(Clone, Debug)]
 pub struct Bar {
-    /// What stands left of it.
+    /// The text left of it.
     pub label: String,
     /// Its length.
     pub value: f64,

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use crate::record::Outcome;
 
-/// One line per second of the run, times in seconds, sizes in bytes. What is not known is left empty.
+/// One line per second of the run, times in seconds, sizes in bytes. An unknown figure is left empty.
 #[must_use]
 pub fn csv(outcome: &Outcome) -> String {
     let mut text = String::from(

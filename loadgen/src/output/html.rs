@@ -22,7 +22,7 @@ pub fn page(title: &str, body: &str) -> String {
     )
 }
 
-/// A chart as a file of its own, in the colours of pages, for whoever shows pictures.
+/// A chart as a file of its own, in the colours of pages, for viewers of pictures.
 #[must_use]
 pub fn standing_alone(svg: &str) -> String {
     // Within a picture `:root` is the picture.
@@ -55,7 +55,7 @@ pub fn run_page(outcome: &Outcome) -> String {
     page("Load test", &run_body(outcome))
 }
 
-/// What a single run's page shows.
+/// The page of a single run.
 pub(crate) fn run_body(outcome: &Outcome) -> String {
     let mut body = format!("<p>{}</p>\n", escape(&outcome.description));
     match &outcome.ending {

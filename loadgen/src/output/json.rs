@@ -8,8 +8,8 @@ use serde_json::{Value, json};
 use crate::objective::Verdict;
 use crate::record::{FailureCount, Latencies, Openings, Outcome};
 
-/// The result as JSON: the [`Outcome`] itself, with complete histograms, and a `summary` of the usual figures, so that nobody
-/// has to decode histograms for a percentile. Times are seconds.
+/// The result as JSON: the [`Outcome`] itself, with complete histograms, and a `summary` of the usual figures, so that readers need not
+/// decode histograms for a percentile. Times are seconds.
 #[must_use]
 pub fn json(outcome: &Outcome, verdicts: &[Verdict]) -> String {
     #[derive(Serialize)]

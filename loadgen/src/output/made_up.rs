@@ -1,4 +1,4 @@
-//! Results that nobody measured, to test what is made of them.
+//! Invented results, to test the outputs that are made of them.
 
 use serde_json::{Map, json};
 
@@ -68,7 +68,7 @@ pub(crate) fn outcome() -> Outcome {
     }
 }
 
-/// Nobody listened.
+/// No server listened.
 pub(crate) fn refused() -> Outcome {
     Outcome {
         ending: Ending::Failed("no connection could be opened: connection refused".to_owned()),

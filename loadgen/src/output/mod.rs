@@ -21,7 +21,7 @@ pub use json::json;
 pub use prometheus::prometheus;
 pub use table::table;
 
-/// Writes a text to the standard output. A reader who has seen enough, such as `head`, is no error.
+/// Writes a text to the standard output. A reader that stops early, such as `head`, is no error.
 ///
 /// # Errors
 /// When it cannot be written.

@@ -84,7 +84,7 @@ impl Svg {
     }
 }
 
-/// A length with at most one decimal: what is finer than a tenth of a pixel cannot be seen. What is no number is 0.
+/// A length with at most one decimal: finer steps than a tenth of a pixel cannot be seen. A value that is no number is 0.
 fn pixels(length: f64) -> String {
     let tenths = if length.is_finite() { (length * 10.0).round() } else { 0.0 };
     // Adding 0 turns -0 into 0.

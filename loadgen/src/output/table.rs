@@ -14,7 +14,7 @@ const PERCENTILES: [f64; 4] = [50.0, 90.0, 99.0, 99.9];
 /// How wide the words before the lines below the table are.
 const LABEL: usize = 12;
 
-/// What every terminal shows on a line.
+/// The width of every terminal.
 const WIDTH: usize = 80;
 
 /// The result of a run for people: latencies by operation, failures with examples, what it cost, what was wanted.

@@ -9,7 +9,7 @@ use crate::clock::Nanos;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Failure {
-    /// Nobody listens there, or the network cannot reach it.
+    /// No server listens there, or the network cannot reach it.
     Refused,
     /// This process, or the machine, has no file descriptor, port or memory left for another connection.
     Resources,
@@ -21,7 +21,7 @@ pub enum Failure {
     Closed,
     /// No answer in time.
     TimedOut,
-    /// What came back is not the protocol.
+    /// The answer is not of the protocol.
     Protocol,
     /// The server answered with an error: an error reply, a status of 400 or more, a gRPC status other than OK, `_SNA`.
     Rejected,

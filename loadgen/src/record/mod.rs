@@ -1,4 +1,4 @@
-//! What a run found: latencies, failures, and what it cost.
+//! The findings of a run: latencies, failures, and its cost.
 //!
 //! Each thread keeps a [`Tally`]; the run's [`Outcome`] is made of all of them.
 

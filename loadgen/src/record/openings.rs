@@ -1,4 +1,4 @@
-//! What connections cost before their first answer.
+//! The cost of connections before their first answer.
 
 use serde::{Deserialize, Serialize};
 

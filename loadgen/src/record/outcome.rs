@@ -9,7 +9,7 @@ use super::{Failure, FailureCount, Latencies, Openings};
 /// The result of a run. All times are seconds, all sizes bytes, unless a name says otherwise.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Outcome {
-    /// What was run, in words: protocol, address, load, and every setting that is not the default.
+    /// The run in words: protocol, address, load, and every setting that is not the default.
     pub description: String,
     /// The settings by name, so that a run can be repeated (among them `seed`).
     pub settings: serde_json::Map<String, serde_json::Value>,
@@ -21,7 +21,7 @@ pub struct Outcome {
     pub seconds: f64,
     /// By operation, in the order of the mix.
     pub operations: Vec<Operation>,
-    /// What another program says of its run, which has no `operations` then.
+    /// The figures that another program prints of its run, which has no `operations` then.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub told: Option<Told>,
     /// The kinds of failures that occurred.
@@ -35,7 +35,7 @@ pub struct Outcome {
     pub bytes_received: u64,
     /// See `bytes_received`.
     pub bytes_sent: u64,
-    /// What subscribers received, in a run of pub/sub; its `operations` are what publishers were answered.
+    /// Messages that subscribers received, in a run of pub/sub; its `operations` are the answers to publishers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub deliveries: Option<Box<Deliveries>>,
     /// How often servers sent requests on to others, where each request has its own server.
@@ -46,13 +46,13 @@ pub struct Outcome {
     pub openings: Option<Box<Openings>>,
     /// How evenly the connections were served.
     pub fairness: Fairness,
-    /// What the generator itself used.
+    /// The generator's own use.
     pub generator: Generator,
-    /// What the server used, if its process is known.
+    /// The server's use, if its process is known.
     pub server: Option<ServerUse>,
     /// The run in pieces of one second.
     pub timeline: Vec<Interval>,
-    /// What a reader must know: "generator-bound", "server process not found", …
+    /// Notes for readers: "generator-bound", "server process not found", …
     pub notes: Vec<String>,
 }
 
@@ -86,7 +86,7 @@ pub struct Operation {
     pub latencies: Latencies,
 }
 
-/// What another program says of what it has asked.
+/// The figures that another program prints of its requests.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Told {
     /// Right answers.
@@ -118,7 +118,7 @@ pub struct Deliveries {
     pub arrived: u64,
 }
 
-/// What a cluster's servers said of whose a key is. A request that is sent on counts once as an answer, from its intended time.
+/// Redirections by a cluster's servers. A redirected request counts once as an answer, from its intended time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Redirects {
     /// MOVED: another server has the slot.
@@ -155,7 +155,7 @@ impl Cpu {
     }
 }
 
-/// What the generator used while it measured.
+/// The generator's use while it measured.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Generator {
     /// CPU time of its threads that make load.
@@ -205,7 +205,7 @@ impl Stalls {
     }
 }
 
-/// What the server's process used while it was measured.
+/// The use of the server's process while it was measured.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ServerUse {
     /// Its process; 0 where a cgroup stands for it.

@@ -32,12 +32,12 @@ pub struct Parts {
     pub after: f64,
 }
 
-/// One thread's account: what was answered since the last time somebody looked, and how.
+/// One thread's account: what was answered since the last look, and how.
 #[derive(Clone, Debug)]
 pub struct Tally {
     now: Nanos,
     window: Window,
-    /// What a request that has timed out took at least.
+    /// The least time of a request that has timed out.
     timeout: Nanos,
     /// By operation, since the last [`drain_into`](Self::drain_into).
     latencies: Vec<Latencies>,
@@ -169,7 +169,7 @@ impl Tally {
         self.bytes_sent += bytes as u64;
     }
 
-    /// An answer that nobody waited for: late, or a second one.
+    /// An unexpected answer: late, or a second one.
     pub fn unexpected(&mut self) {
         self.unexpected += 1;
     }
@@ -226,7 +226,7 @@ impl Tally {
         self.redirects
     }
 
-    /// Answers that nobody waited for, counted or not.
+    /// Unexpected answers, counted or not.
     #[must_use]
     pub fn unexpected_answers(&self) -> u64 {
         self.unexpected
@@ -298,7 +298,7 @@ impl Tally {
                 Some(known) => known.count += *count,
                 None => other.statuses.push(StatusCount { status: *status, count: *count }),
             }
-            // What was answered once is likely to be answered again: its place stays.
+            // An answer is likely to come again: its place stays.
             *count = 0;
         }
         other.openings.take(&mut self.openings);

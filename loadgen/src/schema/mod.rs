@@ -1,5 +1,5 @@
-//! What a gRPC method is called and what its messages look like: from .proto files, a descriptor set, the server itself by
-//! reflection, or built in.
+//! The name of a gRPC method and the types of its messages: from .proto files, a descriptor set, the server itself by reflection, or built
+//! in.
 
 mod reflection;
 
@@ -24,7 +24,7 @@ message HelloRequest { string name = 1; }
 message HelloReply { string message = 1; }
 "#;
 
-/// What is known without being told: the greeter.
+/// The built-in description: the greeter.
 ///
 /// # Panics
 /// Never: its text is a constant.
@@ -46,7 +46,7 @@ impl FileResolver for Greeter {
     }
 }
 
-/// Compiles .proto files. What they import is looked for in `import_paths`, and beside the files.
+/// Compiles .proto files. Imports are looked for in `import_paths`, and beside the files.
 ///
 /// # Errors
 /// When a file is not there or not right; the text says where.

@@ -62,7 +62,7 @@ impl From<String> for Problem {
     }
 }
 
-/// What is asked.
+/// The question.
 #[derive(Clone, Copy)]
 enum Question<'a> {
     File(&'a str),
@@ -78,7 +78,7 @@ struct Client {
     deadline: Instant,
 }
 
-/// What came.
+/// The answer.
 #[derive(Default)]
 struct Answer {
     exchange: Exchange,
@@ -100,7 +100,7 @@ impl Judge for Collect {
 
     fn data(&self, answer: &mut Answer, data: &[u8]) {
         answer.size += data.len();
-        // What is too long is cut off, and then no message.
+        // Too long a message is cut off, and then no message.
         if answer.size <= MAX_ANSWER {
             let messages = &mut answer.messages;
             answer.exchange.look(data, |_, message| messages.push(message.to_vec()));

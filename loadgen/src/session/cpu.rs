@@ -1,4 +1,4 @@
-//! What a thread uses of a processor.
+//! A thread's use of a processor.
 
 use std::fs;
 

@@ -24,7 +24,7 @@ pub(super) struct Link {
     opened: bool,
     /// Which of the target's addresses this is.
     attempt: usize,
-    /// What the socket did not take, from `sent` on.
+    /// The bytes that the socket did not take, from `sent` on.
     unsent: Vec<u8>,
     sent: usize,
 }
@@ -52,7 +52,7 @@ impl Link {
             failure: Failure::Refused,
             example: "the target has no address that can be connected to".to_owned(),
         })?;
-        // Who says where answers shall arrive does not know from where they come: a device may send from any of its ports.
+        // A socket bound for answers does not know their source: a device may send from any of its ports.
         let to = (kind == Type::DGRAM && local.is_some()).then(|| address.clone());
         let local = local.or_else(|| source_address(address.as_socket(), seat));
         let socket = match to {
@@ -224,7 +224,7 @@ impl Link {
     }
 }
 
-/// What a read gave.
+/// The result of a read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Arrived {
     /// There is nothing to read.

@@ -27,7 +27,7 @@ use self::worker::Worker;
 
 /// Runs a load of a protocol to its end, and calls `watch` about ten times a second.
 ///
-/// Whatever happens to the target, there is an outcome: what was measured until then, and how it ended.
+/// In any case there is an outcome: the figures until the end, and how it ended.
 pub fn run<P: Protocol>(protocol: &P, load: &Load, watch: &mut dyn FnMut(&Progress<'_>) -> Watch) -> Outcome {
     let threads = load.threads.clamp(1, load.connections.max(1));
     let operations = protocol.operations();

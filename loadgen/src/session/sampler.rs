@@ -1,10 +1,10 @@
-//! What the server uses while it is measured: its processes, or its control group.
+//! The server's use while it is measured: its processes, or its control group.
 
 use crate::cgroup::Cgroup;
 use crate::load::Sampled;
 use crate::process::{Process, Sample};
 
-/// Whom the watcher asks for the server's CPU time and memory.
+/// The source of the server's CPU time and memory.
 pub(super) enum Sampler {
     Nobody,
     /// Each with what it had used when it was last seen: one of several servers may end before the run does.
@@ -30,7 +30,7 @@ impl Sampler {
         }
     }
 
-    /// What all of them have used so far; nothing when all have ended.
+    /// The use of all so far; nothing when all have ended.
     pub(super) fn sample(&mut self) -> Option<Sample> {
         match self {
             Self::Nobody => None,

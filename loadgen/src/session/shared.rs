@@ -1,4 +1,4 @@
-//! What a run's threads share.
+//! The shared state of a run's threads.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -18,16 +18,16 @@ pub(super) struct Shared {
     warm_up: Nanos,
     /// How long the window is; [`NEVER`] if requests are counted.
     length: Nanos,
-    /// Requests of the window that nobody has taken yet.
+    /// Requests of the window that no thread has taken yet.
     budget: AtomicU64,
     stopped: AtomicBool,
     given_up: Mutex<Option<String>>,
     pub(super) seats: Vec<Seat>,
 }
 
-/// What one thread tells the watcher.
+/// The state that one thread shows the watcher.
 pub(super) struct Seat {
-    /// What was accounted since the watcher looked last.
+    /// The answers since the watcher looked last.
     tally: Mutex<Tally>,
     pub(super) open_connections: AtomicUsize,
     /// All of its connections were opened, or failed to.
@@ -38,7 +38,7 @@ pub(super) struct Seat {
     ending: Mutex<SeatEnding>,
 }
 
-/// What a thread says at its end.
+/// A thread's final report.
 #[derive(Clone, Copy, Default)]
 pub(super) struct SeatEnding {
     /// CPU time in the window.

@@ -1,4 +1,4 @@
-//! Gaps in a thread's own clock: the kernel, a hypervisor, or whoever stopped the process did not let it run.
+//! Gaps in a thread's own clock: the kernel, a hypervisor, or a signal did not let it run.
 
 use super::cpu::thread_nanos;
 use crate::clock::Nanos;

@@ -48,12 +48,12 @@ const SHORTEST: Nanos = SECOND / 2;
 /// A target that has not given a right answer for so long at the end of the window is told.
 const SILENT: Nanos = SECOND;
 
-/// What a protocol has besides answers.
+/// The features of a protocol besides answers.
 #[derive(Clone, Copy)]
 pub(super) struct Kind {
     /// Servers send requests on.
     pub(super) is_routed: bool,
-    /// Messages are delivered to others than those who publish them.
+    /// Messages are delivered to other connections than the publishers.
     pub(super) delivers: bool,
 }
 
@@ -78,7 +78,7 @@ pub(super) struct Watcher<'a> {
     first: Option<(Sample, u64)>,
     /// How many counted requests had ended with the window.
     in_time: Option<u64>,
-    /// Why nobody can answer any more.
+    /// The reason why no server can answer any more.
     dead: Option<String>,
     cut: Option<(Nanos, Option<Sample>)>,
     peak_resident_bytes: u64,
@@ -292,7 +292,7 @@ impl<'a> Watcher<'a> {
         }
     }
 
-    /// A run that counts requests would never end if nobody answered.
+    /// A run that counts requests would never end without answers.
     fn look_for_progress(&mut self, now: Nanos) {
         let answers = self.total.ended() - self.total.failures().total().min(self.total.ended());
         if answers > self.last_progress.1 {
@@ -346,7 +346,7 @@ impl<'a> Watcher<'a> {
                 pause = pause.min(edge - now);
             }
         }
-        // At the end nobody should wait for the watcher.
+        // At the end no thread should wait for the watcher.
         if now >= until || matches!(self.load.length, Length::Requests(_)) { pause.min(TICK / 10) } else { pause }
     }
 
@@ -380,7 +380,7 @@ impl<'a> Watcher<'a> {
         }
     }
 
-    /// What was found. The description and the settings are the caller's to fill in.
+    /// The outcome. The caller fills in the description and the settings.
     pub(super) fn outcome(self) -> Outcome {
         let endings: Vec<_> = self.shared.seats.iter().map(|seat| seat.ending()).collect();
         let last_answer = endings.iter().map(|ending| ending.last_answer).max().unwrap_or_default();
@@ -411,7 +411,7 @@ impl<'a> Watcher<'a> {
                     .to_owned(),
             );
         }
-        // What was used for the answers before the sample is not known: they had the same share as the others.
+        // The use for the answers before the sample is not known: they had the same share as the others.
         let late = self.first.filter(|(_, seen)| first.is_some() && *seen < self.all.count());
         let scale = late.map_or(1.0, |(_, seen)| self.all.count() as f64 / (self.all.count() - seen) as f64);
         let began = late.map(|(sample, _)| sample).or(self.began);
@@ -456,7 +456,7 @@ impl<'a> Watcher<'a> {
     }
 }
 
-/// What the generator's threads used.
+/// The use of the generator's threads.
 fn generator_of(endings: &[SeatEnding]) -> Generator {
     let busy = endings.iter().filter(|ending| ending.wall > 0);
     Generator {

@@ -1,4 +1,4 @@
-//! What requests are about: which keys, which values, drawn from a seed.
+//! The keys and values of requests, drawn from a seed.
 
 mod keys;
 mod mix;

@@ -2,7 +2,7 @@
 
 use crate::clock::Nanos;
 
-/// What was recorded, in its order.
+/// The recording, in its order.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Recording<R> {
     /// The requests that are different.

@@ -38,7 +38,7 @@ const PLACES: &[(&[u8], Part)] = &[
     (b"{sequence}", Part::Sequence),
 ];
 
-/// What templates are filled with: a run's keys and their values.
+/// The values of templates: a run's keys and their values.
 #[derive(Clone, Debug)]
 pub struct Subjects {
     /// Which keys.

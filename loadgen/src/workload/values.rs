@@ -1,5 +1,4 @@
-//! What is stored under a key: bytes that follow from the key's number, so that an answer can be checked without
-//! remembering what was sent.
+//! The value of a key: bytes that follow from the key's number, so that an answer can be checked without remembering what was sent.
 
 use rand::Rng;
 use rand::SeedableRng;

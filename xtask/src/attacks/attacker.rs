@@ -15,7 +15,7 @@ use super::frames::{self, GOAWAY, RST_STREAM};
 /// How long a connection may go on, silent or not, before it counts as one that does not end.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// What the server says that is kept, to be judged.
+/// Bytes of the server's output that are kept, to be judged.
 const KEPT: usize = 256 * 1024;
 
 /// A row of the table.
@@ -23,7 +23,7 @@ pub(super) struct Row {
     pub(super) name: &'static str,
     /// Attacks once: the end, if it is one of those that are right, otherwise what is wrong.
     pub(super) attack: Box<dyn Fn(SocketAddr) -> Result<Result<String, String>> + Send + Sync>,
-    /// What somebody asks for meanwhile, again and again, on a connection of HTTP/1.1.
+    /// A request repeated meanwhile on a connection of HTTP/1.1.
     pub(super) beside: Option<Vec<u8>>,
     /// Memory that the server may take for it.
     pub(super) bound_mib: u64,
@@ -39,16 +39,16 @@ impl From<Attack> for Row {
     }
 }
 
-/// What an attacker sends.
+/// The bytes of an attacker.
 pub(super) struct Attack {
     pub(super) name: &'static str,
     pub(super) opening: Vec<u8>,
-    /// What follows, so often or until the server hangs up, with a rest between.
+    /// The repeated part: sent so often, or until the server hangs up, with a pause between.
     pub(super) round: Box<dyn Fn(u32) -> Vec<u8> + Send + Sync>,
     pub(super) rounds: u32,
     pub(super) rest: Duration,
     pub(super) reads: Reads,
-    /// What somebody asks for meanwhile, again and again, on a connection of HTTP/1.1.
+    /// A request repeated meanwhile on a connection of HTTP/1.1.
     pub(super) beside: Option<Vec<u8>>,
     /// The ends that are right.
     pub(super) ends: Vec<End>,
@@ -58,7 +58,7 @@ pub(super) struct Attack {
     pub(super) is_long: bool,
 }
 
-/// What an attacker does with what the server says.
+/// How an attacker treats the server's output.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Reads {
     All,
@@ -95,7 +95,7 @@ impl fmt::Display for End {
     }
 }
 
-/// What an attacker has seen.
+/// The observations of an attacker.
 pub(super) struct Seen {
     said: Vec<u8>,
     /// Of all that was said, kept or not.

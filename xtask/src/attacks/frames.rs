@@ -24,7 +24,7 @@ pub(super) fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8>
     bytes
 }
 
-/// What every connection begins with, with these settings: pairs of identifier and value.
+/// The first bytes of every connection, with these settings: pairs of identifier and value.
 pub(super) fn preface(settings: &[(u16, u32)]) -> Vec<u8> {
     let settings: Vec<u8> =
         settings.iter().flat_map(|(id, value)| [&id.to_be_bytes()[..], &value.to_be_bytes()[..]].concat()).collect();

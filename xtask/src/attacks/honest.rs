@@ -14,7 +14,7 @@ use anyhow::{Context, Result, bail};
 use super::frames::{DATA, END_HEADERS, END_STREAM, GOAWAY, HEADERS, WINDOW_UPDATE, frame, head, parse, preface};
 use super::http3;
 
-/// What is spoken.
+/// The protocol.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Speech {
     Http1,
@@ -112,7 +112,7 @@ fn ask(is_over: &AtomicBool, mut once: impl FnMut() -> Result<()>) -> Result<Vec
         let began = Instant::now();
         once().context("an honest client was not answered")?;
         times.push(began.elapsed());
-        // Who needs long until there is a connection has asked, too.
+        // A client that needs long for its connection has asked, too.
         if is_over.load(Relaxed) {
             return Ok(times);
         }

@@ -1,10 +1,10 @@
-//! What is sent to http-server over HTTP/1.1.
+//! The attacks on http-server over HTTP/1.1.
 
 use std::time::Duration;
 
 use super::attacker::{Attack, End, Reads};
 
-/// Longer than the server waits for somebody who takes nothing.
+/// Longer than the server waits for a client that takes nothing.
 const NEVER: Duration = Duration::from_millis(2500);
 
 pub(super) fn rows() -> Vec<Attack> {

@@ -1,4 +1,4 @@
-//! What is sent to http-server over HTTP/2, and to grpc-server.
+//! The attacks on http-server and grpc-server over HTTP/2.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use super::honest::Speech;
 /// ENHANCE_YOUR_CALM. Where bytes of ours were unread when the server closed, the reset may have taken the reason with it.
 const CALM: &[End] = &[End::GoAway(11), End::LetGo];
 
-/// Longer than the servers wait for somebody who takes nothing.
+/// Longer than the servers wait for a client that takes nothing.
 const NEVER: Duration = Duration::from_millis(3500);
 
 /// Memory of 2,000 streams, each of which may hold a piece of a file (64 KiB) twice, and has a task (10 KiB).
@@ -21,7 +21,7 @@ const PIECES_MIB: u64 = 280;
 /// Frames in a round of a flood, so that they come in pieces of some size.
 const AT_ONCE: u32 = 500;
 
-/// Rounds of a flood: 200,000 frames, should nobody end it.
+/// Rounds of a flood: 200,000 frames, unless the server ends it.
 const ROUNDS: u32 = 400;
 
 pub(super) fn rows(speech: Speech) -> Vec<Attack> {
@@ -52,7 +52,7 @@ fn large(speech: Speech, stream: u32) -> Vec<u8> {
     [frame(HEADERS, END_HEADERS, stream, &head), frame(DATA, END_STREAM, stream, &message)].concat()
 }
 
-/// What is sent for a number.
+/// The bytes for a number.
 type Each = Box<dyn Fn(u32) -> Vec<u8> + Send + Sync>;
 
 fn flood(name: &'static str, each: Each) -> Attack {

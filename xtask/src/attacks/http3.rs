@@ -1,4 +1,4 @@
-//! What is sent to http-server over HTTP/3: frames as they are, on connections of quinn.
+//! The attacks on http-server over HTTP/3: frames as they are, on connections of quinn.
 
 use std::net::{SocketAddr, UdpSocket};
 use std::path::{Path, PathBuf};
@@ -22,7 +22,7 @@ use super::attacker::Row;
 /// How long a connection may go on before it counts as one that does not end.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// Frames of a flood, and streams, should nobody end it.
+/// Frames of a flood, and streams, unless the server ends it.
 const FRAMES: usize = 100_000;
 const STREAMS: usize = 20_000;
 
@@ -70,13 +70,13 @@ impl End {
     }
 }
 
-/// Who is too slow for a flood has sent all of it, or is not listened to any more and ends as who is silent does.
+/// A client that is too slow for a flood has sent all of it, or the server no longer listens and ends the connection as a silent one.
 const FLOODED: &[End] = &[End::Closed(EXCESSIVE_LOAD), End::Closed(NO_ERROR), End::Gone];
 
 /// Resets are counted, not timed.
 const RESET: &[End] = &[End::Closed(EXCESSIVE_LOAD)];
 
-/// Who is too slow for a flood in a body is told that the body is.
+/// A client that is too slow for a flood in a body gets the time-out of the body.
 const FLOODED_BODY: &[End] = &[End::Closed(EXCESSIVE_LOAD), End::Answered, End::Gone];
 
 /// The rows; the server's certificate is in the folder.
@@ -117,7 +117,7 @@ pub(super) fn rows(folder: &Path) -> Vec<Row> {
 
 type Attempt<'a> = std::pin::Pin<Box<dyn Future<Output = Result<End>> + 'a>>;
 
-/// What rows have in common.
+/// The common parts of rows.
 struct Table {
     folder: PathBuf,
     /// The client's window of a stream, if it is not the usual one.
@@ -246,7 +246,7 @@ async fn body(conn: Connection, each: Vec<u8>) -> Result<End> {
     let (mut send, receive) = conn.open_bi().await?;
     send.write_all(&put("/v1/SET/key")).await?;
     match repeat(&conn, &mut send, &each).await? {
-        // Whoever waits for the body has waited long enough: what is answered, and how, is the rest (RFC 9114 section 4.1).
+        // The body has been waited for long enough: an answer of any kind is the rest (RFC 9114 section 4.1).
         End::Stopped(NO_ERROR) => ended(receive).await,
         end => Ok(end),
     }

@@ -1,11 +1,11 @@
-//! What strangers may send to http-server, over HTTP/1.1, HTTP/2 and HTTP/3, and to grpc-server, and what becomes of it: one table, run
-//! against the release builds.
+//! Attacks by strangers on http-server, over HTTP/1.1, HTTP/2 and HTTP/3, and on grpc-server, and their outcome: one table, run against
+//! the release builds.
 //!
-//! Each row is twenty connections that attack at the same time, while two honest clients go on asking. A row holds if each
-//! attacker gets the end that the row names, the server's memory stays within its bound, its processor time within a tenth of a
-//! core for each attacker, and every honest request is answered. How long honest requests take is printed, and decides nothing: over a second at
-//! least, in which the row is there once, and the median of some runs. Attackers give way to all others, as if theirs were other machines. What they take of this one all
-//! the same, clients of a second server show, which nobody attacks.
+//! Each row is twenty connections that attack at the same time, while two honest clients go on asking. A row holds if each attacker gets
+//! the end that the row names, the server's memory stays within its bound, its processor time within a tenth of a core for each attacker,
+//! and every honest request is answered. How long honest requests take is printed, and decides nothing: over a second at least, in which
+//! the row is there once, and the median of some runs. Attackers give way to all others, as if theirs were other machines. Clients of a
+//! second server, which is not attacked, show how much they take of this machine all the same.
 
 mod attacker;
 mod frames;
@@ -38,7 +38,7 @@ pub(crate) struct Options {
     /// Rows whose name holds this alone.
     #[arg(long, value_name = "TEXT", default_value = "")]
     only: String,
-    /// Leaves out what takes seconds, as those do who do not read.
+    /// Leaves out rows that take seconds, such as those of clients that do not read
     #[arg(long)]
     short: bool,
     /// In place of building them for release takes the programs in this folder as they are, attacks all servers at once, and
@@ -138,7 +138,7 @@ fn give_way() -> Result<()> {
     if status.success() { Ok(()) } else { bail!("chrt --idle: {status}") }
 }
 
-/// What becomes of a row, once or as many times as it was run.
+/// The outcome of a row, once or as many times as it was run.
 struct Found {
     /// How the attackers' connections ended.
     ends: BTreeSet<String>,
@@ -146,9 +146,9 @@ struct Found {
     more_mib: u64,
     /// Processor time that it spent for each attacker: the most.
     cpu: Duration,
-    /// What honest clients waited for.
+    /// The waits of honest clients.
     honest: Waits,
-    /// What does not hold.
+    /// The conditions that do not hold.
     failures: BTreeSet<String>,
 }
 
@@ -185,7 +185,7 @@ struct Waits {
     /// Before the attack.
     before: f64,
     during: f64,
-    /// At a second server, which nobody attacks, meanwhile.
+    /// At a second server, which is not attacked, meanwhile.
     elsewhere: f64,
 }
 
@@ -322,7 +322,7 @@ impl Setting {
         let (package, flags) = match speech {
             Speech::Http1 | Speech::Http2 | Speech::Http3 => {
                 let timeouts = ["--head-timeout", "0.5", "--body-timeout", "0.5", "--write-timeout", "0.5"];
-                // QUIC takes silence for the end also of who is answered just now, as a busy machine may be silent for a second.
+                // QUIC takes silence for the end even while the server answers, as a busy machine may be silent for a second.
                 let idle = if speech == Speech::Http3 { "6" } else { "1.5" };
                 let more = ["--idle-timeout", idle, "--root", &root, "--redis", &redis, "--redis-allow", "@all"];
                 let quic = ["--http3", "--tls-cert", &cert, "--tls-key", &key];

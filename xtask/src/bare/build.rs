@@ -43,7 +43,7 @@ impl Toolchain {
     /// The workspace's own, where `rustup target add` brought the target; else Debian's with the sources of `core`.
     ///
     /// # Errors
-    /// What is missing.
+    /// The missing tools.
     pub(super) fn find() -> Result<Self, String> {
         let linker = linker().ok_or("the toolchain has no rust-lld")?;
         let core = ask_rustc(&["--print", "target-libdir", "--target", TARGET]);
@@ -99,7 +99,7 @@ impl Toolchain {
         };
         check(TARGET, "build")?;
         if !self.debian {
-            // Other targets are the toolchain's only where somebody has added them.
+            // The toolchain has other targets only where a user has added them.
             println!("skipped: {} (only Debian's toolchain checks them)", OTHER_TARGETS.join(", "));
             return Ok(());
         }
@@ -139,7 +139,7 @@ fn linker() -> Option<PathBuf> {
     libraries.exists().then_some(libraries)
 }
 
-/// What the workspace's compiler answers.
+/// The answer of the workspace's compiler.
 fn ask_rustc(arguments: &[&str]) -> Option<String> {
     let output = Command::new("rustc").args(arguments).current_dir(crate::workspace::root()).output().ok()?;
     output.status.success().then(|| String::from_utf8_lossy(&output.stdout).trim().to_owned())

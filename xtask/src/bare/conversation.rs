@@ -1,4 +1,4 @@
-//! What the light says in qemu, byte for byte.
+//! The light's output in qemu, byte for byte.
 
 use std::io::{Read, Write};
 use std::thread;
@@ -18,7 +18,7 @@ const PAUSE: Duration = Duration::from_millis(150);
 /// The instance list: one light. `..` is any byte, here the light's own transaction number.
 const ANNOUNCEMENT: &str = "1081.... 0EF001 0EF001 73 01 D504 01029001";
 
-/// What is sent, and what comes back, in hex with spaces for the reader.
+/// Requests and answers, in hex with spaces for the reader.
 #[rustfmt::skip]
 const TURNS: &[(&str, &[&str])] = &[
     // Get: one property, several, the node profile's, the maps, an instance 0.
@@ -40,11 +40,11 @@ const TURNS: &[(&str, &[&str])] = &[
     ("1081 000B 05FF01 029001 60 01 800132", &["1081 000B 029001 05FF01 50 01 800132"]),
     ("1081 000C 05FF01 029001 6E 01 800130 02 8000 B000",
         &["1081 000C 029001 05FF01 7E 01 8000 02 800130 B00132", "1081.... 029001 0EF001 73 01 800130"]),
-    // INF_REQ: the answer is a notification to all; one that fails goes to who asked.
+    // INF_REQ: the answer is a notification to all; one that fails goes to the asking node.
     ("1081 000D 05FF01 029001 63 01 8000", &["1081 000D 029001 05FF01 73 01 800130"]),
     ("1081 000E 05FF01 0EF001 63 01 D500", &["1081 000E 0EF001 05FF01 73 01 D50401029001"]),
     ("1081 000F 05FF01 029001 63 02 8000 E000", &["1081 000F 029001 05FF01 53 02 800130 E000"]),
-    // Get refused; nobody there.
+    // Get refused; no such object.
     ("1081 0010 05FF01 029001 62 02 E000 8000", &["1081 0010 029001 05FF01 52 02 E000 800130"]),
     ("1081 0011 05FF01 029002 62 01 8000", &[]),
     ("1081 0012 05FF01 028001 62 01 8000", &[]),
@@ -53,7 +53,7 @@ const TURNS: &[(&str, &[&str])] = &[
 /// Proves that nothing else was said before, and that the light still answers.
 const PROBE: (&str, &str) = ("1081 0020 05FF01 029001 62 01 8000", "1081 0020 029001 05FF01 72 01 800130");
 
-/// What is no frame, or not a whole one: silence, and the light goes on.
+/// Invalid and incomplete frames: silence, and the light goes on.
 const NOISE: &[&str] = &[
     "00",
     "1081 0001 05FF01 029001 62",
@@ -121,7 +121,7 @@ fn the_light_answers_on_ethernet() -> Result<()> {
     receive(&mut link, "1081 0021 0EF001 05FF01 73 01 D50401029001")
 }
 
-/// What is sent to the light and the thermometer on embassy, and what comes back.
+/// Requests to the light and the thermometer on embassy, and their answers.
 #[rustfmt::skip]
 const EMBASSY_TURNS: &[(&str, &[&str])] = &[
     ("1081 0001 05FF01 029001 62 03 8000 B000 B600", &["1081 0001 029001 05FF01 72 03 800130 B00164 B60142"]),
@@ -175,7 +175,7 @@ fn converse(link: &mut Link, turns: &[(&str, &[&str])]) -> Result<()> {
     Ok(())
 }
 
-/// The next datagram of the light: notifications go to all, answers to who asked.
+/// The next datagram of the light: notifications go to all, answers to the asking node.
 fn receive(link: &mut Link, pattern: &str) -> Result<()> {
     let (to, datagram) = link.receive().with_context(|| format!("{pattern} did not come"))?;
     assert_matches(&datagram, pattern);

@@ -17,8 +17,8 @@ use clap::Args;
 const MAX_FLASH: u64 = 16 * 1024;
 /// Statics of the same light: its buffers, its tables, its state.
 const MAX_RAM: u64 = 2 * 1024;
-/// Flash of the crate on embassy: the same, its adapter, what keeps and checks values, and all constants of the image, because it
-/// cannot be told whose they are. What embassy takes beside is its own.
+/// Flash of the crate on embassy: the same, its adapter, the code that keeps and checks values, and all constants of the image, because
+/// their owner is not known. embassy's own share is not counted.
 const MAX_FLASH_EMBASSY: u64 = 26 * 1024;
 
 /// Options of `cargo xtask bare`.
@@ -59,7 +59,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     Ok(())
 }
 
-/// What was found; otherwise its absence is printed, or an error where peers are required.
+/// The found tool; otherwise its absence is printed, or an error where peers are required.
 fn needed<T>(found: Result<T, String>) -> Result<Option<T>> {
     match found {
         Ok(found) => Ok(Some(found)),

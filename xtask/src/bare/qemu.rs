@@ -15,7 +15,7 @@ const LIMIT: Duration = Duration::from_secs(20);
 /// The board's RAM in the linker script.
 const RAM: (u64, usize) = (0x2000_0000, 32 * 1024);
 
-/// What the line leads to.
+/// The end of the line.
 pub(super) enum Line {
     /// The first serial line: bytes.
     Serial,
@@ -33,7 +33,7 @@ pub(super) struct Board {
 /// Whether there is a qemu for Arm.
 ///
 /// # Errors
-/// What is missing.
+/// The missing program.
 pub(super) fn find() -> Result<(), String> {
     let answer = Command::new(PROGRAM).arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status();
     let there = answer.is_ok_and(|status| status.success());

@@ -1,4 +1,4 @@
-//! What an image takes of the chip, and who takes it.
+//! The share of the chip that an image takes, by owner.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -8,7 +8,7 @@ use addr2line::Loader;
 use anyhow::{Context, Result, anyhow};
 use object::{Object, ObjectSection, ObjectSymbol, SectionFlags, SectionKind, SymbolKind};
 
-/// What an image takes, by whom it belongs to.
+/// The bytes of an image, by owner.
 pub(super) struct Image {
     flash: u64,
     ram: u64,
@@ -16,7 +16,7 @@ pub(super) struct Image {
     symbols: Vec<(u64, String)>,
 }
 
-/// Whom bytes belong to.
+/// The owner of bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Owner {
     /// wire, node and class.

@@ -44,7 +44,7 @@ struct Dependency {
 }
 
 impl Workspace {
-    /// What cargo knows of the workspace.
+    /// Asks cargo for the packages of the workspace.
     ///
     /// # Errors
     /// A manifest that cargo cannot read.

@@ -1,5 +1,5 @@
-//! Tests that have failed beside all others are tried once more by themselves: hundreds of servers on two cores are no fault of a test, and
-//! what is broken fails again. Whoever passes then is named, with the words of the first panic: it is a test to mend, or a race.
+//! Tests that have failed beside all others are tried once more by themselves: hundreds of servers on two cores are no fault of a test,
+//! and a broken test fails again. A test that passes then is named, with the words of the first panic: it is a test to mend, or a race.
 
 use std::collections::BTreeSet;
 use std::process::Output;
@@ -7,17 +7,17 @@ use std::process::Output;
 /// More failures than this are no accident.
 const MOST: usize = 3;
 
-/// What is tried again.
+/// Tests to run again.
 #[derive(Debug, PartialEq)]
 pub(super) struct SecondTry {
     /// Full names of tests.
     pub(super) names: Vec<String>,
-    /// What selects their programs: `--test it`, `--lib`.
+    /// Arguments that select their programs: `--test it`, `--lib`.
     targets: BTreeSet<Vec<String>>,
 }
 
 impl SecondTry {
-    /// What a run of `cargo test --no-fail-fast` leaves to be tried; `None` where it is too much, or not one of the tests is known to have
+    /// The tests that a run of `cargo test --no-fail-fast` leaves to be tried; `None` if there are too many, or no test is known to have
     /// failed: a compiler's error, a program that was aborted.
     pub(super) fn of(run: &Output) -> Option<Self> {
         let (stdout, stderr) = (String::from_utf8_lossy(&run.stdout), String::from_utf8_lossy(&run.stderr));
@@ -42,7 +42,7 @@ impl SecondTry {
         (is_told && !targets.contains(&vec!["--doc".to_owned()])).then_some(Self { names, targets })
     }
 
-    /// What `cargo test` is to be told beside what it was told before.
+    /// The arguments of `cargo test` beside those of the first run.
     pub(super) fn arguments(&self) -> Vec<&str> {
         let targets = self.targets.iter().flatten().map(String::as_str);
         let names = self.names.iter().map(String::as_str);

@@ -32,7 +32,7 @@ struct Shape {
     words: fn(usize) -> Vec<String>,
 }
 
-/// What is loaded.
+/// The loaded collections.
 const SHAPES: &[Shape] = &[
     Shape {
         name: "hash, 50 fields",
@@ -57,7 +57,7 @@ const SHAPES: &[Shape] = &[
     },
 ];
 
-/// What was measured of a subject, as the record keeps it.
+/// The figures of a subject, as the record keeps them.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 struct Row {
     shape: String,

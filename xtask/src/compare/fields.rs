@@ -1,4 +1,4 @@
-//! What it takes that the fields of a large hash expire.
+//! The cost of expiry of the fields of a large hash.
 
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -32,7 +32,7 @@ const PERIOD: Duration = Duration::from_millis(1);
 /// How long the bystander is measured before anything expires.
 const QUIET: Duration = Duration::from_secs(10);
 
-/// What one server needed, as the record keeps it.
+/// The figures of one server, as the record keeps them.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 struct Row {
     subject: String,

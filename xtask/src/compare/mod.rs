@@ -1,4 +1,4 @@
-//! What servers need that is no rate: memory, and what it takes that fields expire. Speed is compared by the plans in `benches/scenarios`.
+//! Costs of servers other than rates: memory, and the expiry of fields. Speed is compared by the plans in `benches/scenarios`.
 
 pub(crate) mod collections;
 pub(crate) mod fields;

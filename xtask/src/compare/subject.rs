@@ -1,4 +1,4 @@
-//! What is measured: named commands, started on free ports.
+//! The measured subjects: named commands, started on free ports.
 
 use std::path::Path;
 

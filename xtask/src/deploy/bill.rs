@@ -1,4 +1,4 @@
-//! What a program is made of, as CycloneDX has it: every crate that goes into it or builds it, with version, licence and checksum.
+//! The parts of a program, in CycloneDX: every crate that goes into it or builds it, with version, licence and checksum.
 //!
 //! From `cargo tree` of the program's package, whose features are those that it is built with, and `Cargo.lock`. The same tree
 //! makes the same text: it has neither a date nor a serial number.
@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use crate::process::run_quietly;
 
-/// For whom programs are built.
+/// The platform of the programs.
 const TARGET: &str = "x86_64-unknown-linux-gnu";
 
 #[derive(Deserialize)]
@@ -42,7 +42,7 @@ impl Crate {
     }
 }
 
-/// What is known of a program: its package, and all crates, each with those that it needs.
+/// The parts of a program: its package, and all crates, each with those that it needs.
 struct Tree {
     root: Crate,
     edges: BTreeMap<Crate, BTreeSet<Crate>>,
@@ -63,7 +63,7 @@ pub(super) fn lock() -> Result<Lock> {
 /// When cargo cannot say, or says something else than expected.
 pub(super) fn of(program: &str, package: &str, features: &str, lock: &Lock) -> Result<(String, usize)> {
     let mut tree = crate::programs::cargo();
-    // What is a crate of tests alone is no part of a program.
+    // A crate of tests alone is no part of a program.
     tree.args(["tree", "--offline", "--quiet", "--edges", "normal,build", "--prefix", "depth", "--format", "|{p}|{l}"]);
     tree.args(["--target", TARGET, "--package", package, "--features", features]);
     let tree = parse(&run_quietly(&mut tree)?)?;

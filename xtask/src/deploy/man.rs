@@ -87,7 +87,7 @@ fn push(page: &mut String, line: &str) {
     }
 }
 
-/// What roff takes for nothing but text.
+/// Escapes text that roff would read as commands.
 fn text(line: &str) -> String {
     let escaped = line.replace('\\', "\\e").replace('-', "\\-");
     if escaped.starts_with(['.', '\'']) { format!("\\&{escaped}") } else { escaped }

@@ -1,6 +1,6 @@
-//! What operators get beside the programs: manual pages and completions, made from what `--help` prints and so from the tables
-//! behind it; bills of what is in them; programs apart from what debuggers want of them; units of systemd and an image, held
-//! against the programs and the tools that are there; what dependencies may be.
+//! Files for operators beside the programs: manual pages and completions, made from the output of `--help` and so from the tables behind
+//! it; bills of materials; programs without debug data, which stands beside them; units of systemd and an image, checked against the
+//! programs and installed tools; the licences and sources of dependencies.
 
 mod bill;
 mod completions;
@@ -16,7 +16,7 @@ use clap::Args;
 
 use crate::process::run_quietly;
 
-/// What operators get: programs, each with its package, and what that has beside its defaults.
+/// Programs for operators: each with its package and its features beside the defaults.
 const PROGRAMS: [(&str, &str, &str); 6] = [
     ("redis-server", "redis-server", ""),
     ("http-server", "http-server", ""),
@@ -32,7 +32,7 @@ const COMPLETED: [&str; 4] = ["redis-server", "http-server", "grpc-server", "grp
 /// Where the units say that programs are.
 const PLACE: &str = "/usr/local/bin/";
 
-/// What `systemd-analyze security` may say at most of a unit, in tenths: from 0, all is taken from it, to 100.
+/// The largest exposure of a unit by `systemd-analyze security`, in tenths: from 0, all is taken from it, to 100.
 const MAX_EXPOSURE: &str = "--threshold=20";
 
 /// Options of `cargo xtask deploy`.
@@ -146,7 +146,7 @@ fn check_units(copies: &Path, programs: &Path) -> Result<usize> {
         return Ok(units.len());
     }
     let verified = run_quietly(Command::new("systemd-analyze").args(["verify", "--man=no"]).args(&units))?;
-    // What other units of the machine are warned of is not ours.
+    // Warnings about other units of the machine are not ours.
     let ours: Vec<&str> = verified.lines().filter(|line| line.contains("-server.")).collect();
     if !ours.is_empty() {
         bail!("{}", ours.join("\n"));
@@ -190,7 +190,7 @@ fn check_dependencies() -> Result<()> {
         println!("skipped: deny.toml (cargo-deny is not installed)");
         return Ok(());
     }
-    // Crates of other systems that nobody has built here are fetched.
+    // Crates of other systems, which no build here has used, are fetched.
     run_quietly(crate::programs::cargo().args(["deny", "--locked", "check", "licenses", "bans", "sources"]))?;
     if run_quietly(crate::programs::cargo().args(["deny", "fetch", "db"])).is_err() {
         println!("skipped: advisories (their database cannot be fetched)");

@@ -12,7 +12,7 @@ use super::rules::Open;
 pub(super) struct Template {
     /// Its words.
     pub(super) text: &'static str,
-    /// What is compared of its reply.
+    /// The part of its reply that is compared.
     pub(super) open: Open,
     /// How often it is drawn.
     pub(super) weight: usize,
@@ -23,7 +23,7 @@ pub(super) struct Template {
 pub(super) struct Request {
     /// Its name and arguments.
     pub(super) words: Vec<Vec<u8>>,
-    /// What is compared of its reply.
+    /// The part of its reply that is compared.
     pub(super) open: Open,
 }
 
@@ -126,7 +126,7 @@ impl Grammar {
         }
     }
 
-    /// What a word of a template stands for.
+    /// The bytes that a word of a template stands for.
     fn word(&self, text: &str, draw: &mut Draw) -> Vec<u8> {
         let text = match text {
             "val" => return draw.value(),

@@ -36,7 +36,7 @@ use run::Run;
 /// Options of `cargo xtask differ`.
 #[derive(Args)]
 pub(crate) struct Options {
-    /// What the commands follow from.
+    /// The seed of the commands.
     #[arg(long, default_value_t = 1)]
     seed: u64,
     /// How many commands are sent.

@@ -19,8 +19,8 @@ const BATCH: usize = 64;
 /// A server that does not answer for this long hangs.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// What both servers are told: nothing is written to disk; strings stay so small that a run of millions of commands does
-/// not consist of copying them; the digest may be asked for.
+/// Arguments of both servers: nothing is written to disk; strings stay so small that a run of millions of commands does not consist of
+/// copying them; the digest may be asked for.
 const ARGUMENTS: &[&str] = &[
     "--save",
     "",
@@ -68,9 +68,9 @@ pub(super) struct Pair {
 pub(super) struct Difference {
     /// Which of the commands it was.
     pub(super) at: usize,
-    /// What ours answers; nothing if it went away or stayed silent.
+    /// Our server's answer; nothing if it went away or stayed silent.
     pub(super) ours: Option<Reply>,
-    /// What the genuine server answers.
+    /// The genuine server's answer.
     pub(super) genuine: Option<Reply>,
 }
 
@@ -132,7 +132,7 @@ impl Pair {
         Ok(Reply::read(&mut connection.stream)?.elements().iter().map(name).collect())
     }
 
-    /// What the genuine server makes of `words`, one command after the other.
+    /// The genuine server's answers to `words`, one command after the other.
     ///
     /// # Errors
     /// When it does not answer.

@@ -10,7 +10,7 @@ use super::state::{self, State};
 /// How often a state is taken before and behind a DEBUG RELOAD until both agree: something may expire between them.
 const TRIES: usize = 3;
 
-/// What is loaded, in the order in which it is.
+/// The ways to load, in their order.
 const WAYS: [&str; 3] = ["DEBUG RELOAD", "a start from the append-only file", "a start from the snapshot"];
 
 /// Runs the commands on both servers and has them load what came of it. Says what ours has lost by that, or the genuine one has not.
@@ -32,7 +32,7 @@ pub(super) fn check(ours: &Program, genuine: &Program, requests: &[Request]) -> 
     Ok(None)
 }
 
-/// What a server has behind these commands, and behind each way to load it again.
+/// The data of a server behind these commands, and behind each way to load it again.
 fn states(program: &Program, requests: &[Request]) -> Result<(State, Vec<State>)> {
     let mut server = start(program, &["--appendonly", "yes"])?;
     let port = server.port();

@@ -11,14 +11,14 @@ use super::reply::Reply;
 use super::state::{self, State};
 use crate::process::Server;
 
-/// From the primary on, who is ours: each follows the one before it.
+/// From the primary on (ours): each follows the one before it.
 const CHAINS: [[bool; 3]; 3] = [[true, false, true], [false, true, true], [true, true, false]];
 
 /// How long a replica may take to have everything.
 const PATIENCE: Duration = Duration::from_secs(30);
 const NAP: Duration = Duration::from_millis(20);
 
-/// What is not sent: settings are no data, and roles are given here.
+/// Commands that are not sent: settings are no data, and roles are given here.
 const LEFT_OUT: [&str; 5] = ["CONFIG", "FAILOVER", "REPLICAOF", "SHUTDOWN", "SLAVEOF"];
 
 /// Runs the commands on the primary of each chain. Says what a replica has otherwise.
@@ -36,7 +36,8 @@ pub(super) fn check(ours: &Program, genuine: &Program, requests: &[Request]) -> 
         let states = states(&programs, &requests).with_context(|| names.clone())?;
         for (place, state) in states.iter().enumerate().skip(1) {
             if let Some(difference) = states[0].differs(state) {
-                // What a genuine primary does not tell even its own kind (Valkey: of a new consumer that was given nothing) is no fault of ours.
+                // Changes that a genuine primary does not send even to its own kind (Valkey: of a new consumer that was given nothing) is
+                // no fault of ours.
                 if !chain[0] && own_difference(genuine, &requests)?.is_some_and(|own| own == difference) {
                     continue;
                 }
@@ -49,13 +50,13 @@ pub(super) fn check(ours: &Program, genuine: &Program, requests: &[Request]) -> 
     Ok(None)
 }
 
-/// What a genuine replica has otherwise than its genuine primary.
+/// The difference of a genuine replica from its genuine primary.
 fn own_difference(genuine: &Program, requests: &[Request]) -> Result<Option<String>> {
     let states = states(&[genuine, genuine], requests).context("genuine <- genuine")?;
     Ok(states[0].differs(&states[1]))
 }
 
-/// What each server of a chain has behind these commands.
+/// The data of each server of a chain behind these commands.
 fn states(programs: &[&Program], requests: &[Request]) -> Result<Vec<State>> {
     let mut servers: Vec<Server> = Vec::new();
     for program in programs {

@@ -1,8 +1,8 @@
-//! What Redis leaves open of a reply, and comparing the rest.
+//! The parts of a reply that Redis leaves open, and the comparison of the rest.
 
 use super::reply::Reply;
 
-/// What is open of a command's reply.
+/// The open part of a command's reply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Open {
     /// Nothing.
@@ -24,7 +24,7 @@ pub(super) enum Open {
     Encoding,
     /// The order of what ZSCAN has found, and how scores are written, which tells the one from the other too.
     Scores,
-    /// What is said of times: integers may be this far from each other (milliseconds, mostly).
+    /// For times: integers may be this far from each other (milliseconds, mostly).
     Time,
     /// The order of what SORT does not sort after all, and so what LIMIT lets through and where the values of GET stand.
     Unsorted,

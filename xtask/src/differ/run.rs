@@ -22,7 +22,7 @@ const SHRINK_ATTEMPTS: usize = 400;
 /// The same where servers are started for each attempt.
 const DATA_ATTEMPTS: usize = 60;
 
-/// What the pairs of servers have in common.
+/// The shared state of the pairs of servers.
 pub(super) struct Run<'a> {
     options: &'a Options,
     grammar: Grammar,
@@ -32,7 +32,7 @@ pub(super) struct Run<'a> {
     tally: Mutex<Tally>,
 }
 
-/// What came of it.
+/// The results.
 #[derive(Default)]
 pub(super) struct Tally {
     /// Commands whose replies were compared.
@@ -58,7 +58,7 @@ impl<'a> Run<'a> {
         Ok(Self { options, grammar, known: known::load(options.valkey)?, end, tally: Mutex::default() })
     }
 
-    /// What came of it, when all work is done.
+    /// The results, when all work is done.
     pub(super) fn into_tally(self) -> Tally {
         self.tally.into_inner().unwrap_or_else(PoisonError::into_inner)
     }
@@ -98,7 +98,7 @@ impl<'a> Run<'a> {
         let mut draw = Draw::new(self.options.seed, number);
         let drawn = (0..self.options.case_length).map(|_| self.grammar.draw(&mut draw));
         let mut requests: Vec<Request> = drawn.filter(|request| self.known.sends(&command(request))).collect();
-        // Whatever is queued or watched ends, and the whole state is compared.
+        // Queues and watches end here, and the whole state is compared.
         requests.push(Request { words: words("EXEC"), open: Open::Content });
         let state = ["SELECT 0", "DEBUG DIGEST", "DBSIZE"];
         requests.extend(state.map(|line| Request { words: words(line), open: Open::Nothing }));
@@ -232,8 +232,7 @@ fn command(request: &Request) -> String {
     request.words.iter().map(word).collect::<Vec<_>>().join(" ")
 }
 
-/// What differences of one cause have in common, so that each is shrunk and shown once: the command, and how the replies
-/// begin.
+/// The common part of differences with one cause, so that each is shrunk and shown once: the command, and how the replies begin.
 fn signature(request: &Request, difference: &Difference) -> String {
     let begin = |reply: &Option<Reply>| match reply {
         None => "gone".to_owned(),

@@ -12,7 +12,7 @@ const SETTLE: &str = "for db = 0, 15 do redis.call('SELECT', db) \
                         if left >= 0 and left < 3600000 then redis.call('DEL', key) end \
                       end end";
 
-/// What the digest does not see: when keys expire, and what streams know beside their entries. Not how long ago something was.
+/// State that the digest does not see: when keys expire, and the state of streams beside their entries. Not how long ago something was.
 const HIDDEN: &str = "local all = {} \
                       for db = 0, 15 do redis.call('SELECT', db) \
                       for _, key in ipairs(redis.call('KEYS', '*')) do \

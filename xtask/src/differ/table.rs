@@ -60,7 +60,7 @@ pub(super) const SETTINGS: &[(&str, &str)] = &[
     ("lua-time-limit", "5000"),
 ];
 
-/// What ACL SETUSER is told. Not `%R~*`, which in Redis is of all keys but the empty one.
+/// Rules for ACL SETUSER. Not `%R~*`, which in Redis is of all keys but the empty one.
 pub(super) const RULES: &[&str] = &[
     "on",
     "on",
@@ -165,7 +165,7 @@ pub(super) const SCRIPTS: &[&str] = &[
     "return tostring(1e15) .. tostring(0.1) .. tostring(-0)",
 ];
 
-/// Weight, what is open, words. What waits is not spoilt: it might wait for ever.
+/// Weight, open part, words. Waiting clients are not disturbed: they might wait for ever.
 #[rustfmt::skip]
 pub(super) const TEMPLATES: &[Template] = &[
     // strings
@@ -288,7 +288,7 @@ pub(super) fn templates(valkey: bool) -> impl Iterator<Item = &'static Template>
     TEMPLATES.iter().chain(if valkey { LATER } else { ADMINISTRATION })
 }
 
-/// What Valkey has learned since Redis 7.0.
+/// Commands that Valkey has had since Redis 7.0.
 #[rustfmt::skip]
 const LATER: &[Template] = &[
     // fields that expire
@@ -310,10 +310,11 @@ const LATER: &[Template] = &[
     t(1, X, "SCRIPT SHOW junk"), t(1, X, "CLIENT NO-TOUCH ( ON | OFF | x )"), t(1, X, "CLIENT SETINFO ( LIB-NAME | LIB-VER | x ) mem"),
 ];
 
-/// What serves the server and not its data.
+/// Commands for the server and not its data.
 #[rustfmt::skip]
 pub(super) const ADMINISTRATION: &[Template] = &[
-    // users: Redis puts the rules of one into words of its own, in an order of its tables; who has become one that may do nothing can still become the default one
+    // users: Redis puts the rules of one into words of its own, in an order of its tables; a user that may do nothing can still become the
+    // default one
     t(4, X, "ACL SETUSER user { rule }"), t(1, X, "ACL DELUSER { user }"), t(2, CONTENT, "ACL GETUSER user"), t(1, CONTENT, "ACL LIST"), t(1, X, "ACL USERS"),
     t(1, X, "ACL WHOAMI"), t(1, X, "ACL CAT"), t(1, CONTENT, "ACL CAT ( read | write | string | keyspace | x )"), t(1, CONTENT, "ACL GENPASS [ int ]"),
     t(2, X, "ACL DRYRUN user ( GET ks | SET ks val | LMPOP numkeys kl kl LEFT | SORT kl BY by STORE kl | CONFIG GET junk | PUBLISH junk val | junk )"),

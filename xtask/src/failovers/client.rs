@@ -9,7 +9,7 @@ use crate::isolation::request;
 /// How long an answer may take, before the server counts as lost.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// What a server answers.
+/// A server's answer.
 #[derive(Debug, PartialEq)]
 pub(crate) enum Reply {
     Text(String),

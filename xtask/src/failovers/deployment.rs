@@ -1,4 +1,5 @@
-//! What fails over: a primary and its replica, alone or watched by three Sentinels, or a cluster of three such shards, or of five.
+//! The deployments that fail over: a primary and its replica, alone or watched by three Sentinels, or a cluster of three such shards, or
+//! of five.
 
 use std::fs;
 use std::io;
@@ -137,7 +138,7 @@ impl Deployment {
         self.nodes.len() / 2
     }
 
-    /// What stands in the keys of a shard.
+    /// The hash tag in the keys of a shard.
     pub(super) fn tag(&self, shard: usize) -> &'static str {
         self.setup.tags()[shard]
     }
@@ -158,7 +159,7 @@ impl Deployment {
         Finder { nodes: addrs(&self.nodes[2 * shard..][..2]), sentinels: addrs(&self.sentinels), turn: 0 }
     }
 
-    /// The command that has a shard's servers change places, and who is told.
+    /// The command that makes a shard's servers change places, and its target.
     pub(super) fn plan(&self, primary: usize) -> (SocketAddr, &'static str) {
         match self.setup {
             Setup::Cluster | Setup::Mixed => (self.nodes[primary ^ 1].addr, "CLUSTER FAILOVER"),
@@ -221,7 +222,7 @@ impl Deployment {
     }
 }
 
-/// What a node takes each of all nodes for: its id and flags, whoever says it.
+/// A node's view of all nodes: id and flags of each, whichever node lists it.
 fn view(nodes: &str) -> Vec<(String, String)> {
     let node = |line: &str| {
         let mut words = line.split(' ');
@@ -229,7 +230,7 @@ fn view(nodes: &str) -> Vec<(String, String)> {
     };
     let mut view: Vec<_> = nodes.lines().filter_map(node).collect();
     view.sort_unstable();
-    // Nobody is failing, nor still unknown.
+    // No node is failing, nor still unknown.
     view.retain(|(_, flags)| flags == "master" || flags == "slave");
     view
 }
@@ -247,7 +248,7 @@ fn field<'r>(pairs: &'r Reply, name: &str) -> &'r str {
     pairs.texts().chunks_exact(2).find(|pair| pair[0] == name).map_or("", |pair| pair[1])
 }
 
-/// Waits for something that must come. What cannot be asked for is not there yet.
+/// Waits for something that must come. A failed request counts as not there yet.
 pub(super) fn until<T>(what: &str, mut look: impl FnMut() -> io::Result<Option<T>>) -> Result<T> {
     let began = Instant::now();
     loop {
@@ -269,7 +270,7 @@ pub(super) struct Finder {
 }
 
 impl Finder {
-    /// Whom the next Sentinel names, or simply the next server.
+    /// The server that the next Sentinel names, or simply the next server.
     pub(super) fn next(&mut self) -> io::Result<SocketAddr> {
         self.turn += 1;
         if self.sentinels.is_empty() {

@@ -1,4 +1,4 @@
-//! What one client was told of a register and a list that it alone writes, and whether servers still know it.
+//! The answers that one client got for a register and a list that it alone writes, and whether servers still have them.
 
 use std::collections::BTreeSet;
 
@@ -15,18 +15,18 @@ pub(super) enum Step {
     Saw(Vec<u64>),
 }
 
-/// What has been said before a moment of a history.
+/// The answers before a moment of a history.
 #[derive(Default)]
 struct Said {
     tried: u64,
     /// Tried, and never answered: these may be done at any time later, or never.
     open: BTreeSet<u64>,
     kept: BTreeSet<u64>,
-    /// What all servers have had.
+    /// The values seen on all servers.
     seen: Vec<u64>,
 }
 
-/// What is wrong with a register, which holds what was written last.
+/// Faults of a register, which holds the last written value.
 pub(super) fn register(steps: &[Step]) -> Vec<String> {
     judge(steps, |said, seen| {
         let [found] = seen else { return vec![format!("a register of {} numbers", seen.len())] };
@@ -41,7 +41,7 @@ pub(super) fn register(steps: &[Step]) -> Vec<String> {
     })
 }
 
-/// What is wrong with a list, to whose end everything was pushed.
+/// Faults of a list, to whose end everything was pushed.
 pub(super) fn list(steps: &[Step]) -> Vec<String> {
     judge(steps, |said, seen| {
         let mut faults = Vec::new();
@@ -119,7 +119,7 @@ mod tests {
         check(&[2, 7], &[], &[&[6]], &["6 is there, and 7 was acknowledged"]);
         check(&[], &[], &[&[0]], &[]);
         check(&[2, 7], &[], &[&[10]], &["10 is there, and 9 was tried last"]);
-        // Nobody knows when what was never answered is done.
+        // A write without an answer may be done at any time.
         check(&[2, 7], &[6], &[&[6]], &[]);
         check(&[2, 7], &[6], &[&[5]], &["5 is there, and 7 was acknowledged"]);
         // One server has it, so that all have: it stays.

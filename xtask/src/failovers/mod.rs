@@ -188,7 +188,7 @@ fn run_inside(options: &Options) -> Result<()> {
 
 /// All rounds of a kind, of all servers in turns.
 fn measure(kind: Kind, programs: &[&Path], options: &Options) -> Result<Row> {
-    // Who hands over loses nothing that was answered.
+    // A server that hands over loses no answered write.
     let waits = kind.fault != Fault::Planned && !options.without_wait;
     let mut subjects = Vec::new();
     for (number, program) in programs.iter().enumerate() {
@@ -279,7 +279,7 @@ impl Subject {
         self.look()
     }
 
-    /// What every server has of every writer's keys.
+    /// Reads every writer's keys on every server.
     fn look(&mut self) -> Result<()> {
         for shard in 0..self.deployment.shards() {
             let mut client = Client::connect(self.deployment.nodes[self.deployment.primary(shard)?].addr)?;
@@ -298,7 +298,7 @@ impl Subject {
 
     fn outcome(self) -> Outcome {
         let writers = || self.outside.iter().chain(&self.beside);
-        // What is lost once is missed at each look.
+        // A lost write is missed at each look.
         let violations: BTreeSet<_> = writers().flat_map(Writer::violations).collect();
         Outcome {
             kept: writers().map(Writer::kept).sum(),

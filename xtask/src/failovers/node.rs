@@ -14,7 +14,7 @@ use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 use crate::network::{Holder, unshare};
 use crate::process::run_quietly;
 
-/// The bridge, on which those are who are never cut off.
+/// The bridge, with the nodes that are never cut off.
 pub(super) const HUB: Ipv4Addr = Ipv4Addr::new(10, 77, 0, 1);
 
 /// Where the kernel has a bridge drop what comes from a cable and what goes into it, and where not (bridge(8)).
@@ -60,7 +60,7 @@ impl Place {
         Ipv4Addr::new(10, 77, 1, self.number)
     }
 
-    /// What is sent is dropped silently, as by a switch in the way, and no interface goes down.
+    /// Datagrams are dropped silently, as by a switch in the way, and no interface goes down.
     fn set_cable(&self, state: u8) -> Result<()> {
         let line = format!("link set dev cable{} state {state}", self.number);
         run_quietly(Command::new("bridge").args(line.split(' '))).map(|_| ())
@@ -81,13 +81,13 @@ pub(super) struct Node {
     child: Option<Child>,
 }
 
-/// What happens to a server.
+/// A fault of a server.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Fault {
     Kill,
     Stop,
     Cut,
-    /// Cut off together with the next shard's primary: the two see each other, and nobody else.
+    /// Cut off together with the next shard's primary: the two see each other, and no other node.
     Part,
     /// It is told to hand over.
     Planned,
@@ -108,7 +108,7 @@ impl Node {
         let addr = (place.as_ref().map_or(HUB, Place::address), port.unwrap_or(6379)).into();
         let folder = root.join(name);
         fs::create_dir_all(&folder)?;
-        // Whoever has the file rewritten reads its own words the next time.
+        // A server that rewrites the file reads its own words the next time.
         fs::write(folder.join("server.conf"), settings(addr))?;
         let words = [program.to_str().context("a path that is no text")?, "server.conf"];
         let command = words.iter().chain(more).map(|word| (*word).to_owned()).collect();
@@ -174,7 +174,7 @@ impl Node {
     }
 }
 
-/// What the calling thread connects to from now on, it reaches from within a network.
+/// Later connections of the calling thread start within a network.
 pub(super) fn enter(network: &File) -> Result<()> {
     Ok(move_into_link_name_space(network.as_fd(), Some(LinkNameSpaceType::Network))?)
 }

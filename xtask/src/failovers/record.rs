@@ -1,4 +1,4 @@
-//! What was measured: kept row by row, so that a run of some kinds leaves the others, and shown as a table.
+//! The measured figures: kept row by row, so that a run of some kinds leaves the others, and shown as a table.
 
 use std::fmt::Write as _;
 
@@ -20,7 +20,7 @@ pub(super) struct Row {
     outcomes: Vec<Outcome>,
 }
 
-/// What has become of one server's.
+/// The outcome of one server.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 pub(super) struct Outcome {
     /// Seconds until something could be written again, round by round.
@@ -46,7 +46,7 @@ impl Row {
 /// In the folder of records.
 const NAME: &str = "failovers.jsonl";
 
-/// What was kept.
+/// The kept rows.
 ///
 /// # Errors
 /// It is no record.
@@ -66,7 +66,7 @@ pub(super) fn keep(row: &Row) -> Result<()> {
     record::write(NAME, &rows)
 }
 
-/// What rounds have shown: the table of redis-server/README.md, and when who was cut off refused writes.
+/// The results of rounds: the table of redis-server/README.md, and the time at which a server that was cut off refused writes.
 pub(super) fn text(rows: &[Row]) -> String {
     let mut text = table(rows);
     for row in rows.iter().filter(|row| !row.ours().refused.is_empty()) {

@@ -40,7 +40,7 @@ impl Writer {
         Self { shard, register: key("register"), list: key("list"), tried: 0, waits, refused: None }
     }
 
-    /// Writes to whom the finder names until it is over.
+    /// Writes to the server that the finder names until the run is over.
     pub(super) fn write(&mut self, mut finder: Finder, over: &AtomicBool) {
         self.write_to(|| finder.next(), over);
     }
@@ -111,7 +111,7 @@ impl Writer {
         steps.filter(|step| matches!(step, Step::Kept(_))).count()
     }
 
-    /// What was lost, and what cannot be.
+    /// Lost writes, and impossible values.
     pub(super) fn violations(&self) -> Vec<String> {
         let said =
             |key: &Key, faults: Vec<String>| faults.into_iter().map(|fault| format!("{}: {fault}", key.name)).collect();

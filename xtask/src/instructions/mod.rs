@@ -53,7 +53,7 @@ pub(crate) struct Options {
     record: bool,
 }
 
-/// What is asked of http-server.
+/// The requests to http-server.
 const PATHS: [&str; 4] = ["/", "/json", "/ann", "/get?key=foo"];
 
 /// Connections to http-server: each sends one request, then each answer is read.
@@ -180,7 +180,7 @@ fn control(server: &Server, arguments: &[&str]) -> Result<()> {
     run_quietly(Command::new("callgrind_control").args(arguments).arg(server.pid().to_string())).map(drop)
 }
 
-/// What callgrind has written by its dump of this number; they begin with 1.
+/// The dump of this number that callgrind has written; they begin with 1.
 fn dumped(output: &Path, number: usize) -> Result<String> {
     let path = format!("{}.{number}", output.display());
     fs::read_to_string(&path).with_context(|| format!("no dump {path}"))

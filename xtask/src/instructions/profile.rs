@@ -1,4 +1,4 @@
-//! What callgrind counted, by the library that it was spent in.
+//! Counts of callgrind, by the library that they were spent in.
 
 use std::collections::HashMap;
 
@@ -10,7 +10,7 @@ const STD: &str = "/library/";
 /// Crates whose code is told by the function that it was inlined into.
 const STD_CRATES: [&str; 5] = ["core", "alloc", "std", "hashbrown", "__rustc"];
 
-/// What a part's crates are called; the last part takes all others.
+/// The crates of each part; the last part takes all others.
 pub(super) const PARTS: [(&str, &[&str]); 11] = [
     ("ours", &["grpc-server", "server-runtime", "grpc-rust"]),
     ("tonic", &["tonic", "tonic-prost", "tower", "tower-service", "axum", "axum-core", "async-trait"]),

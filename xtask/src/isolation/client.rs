@@ -5,7 +5,7 @@ use std::net::TcpStream;
 
 use anyhow::{Context, Result, bail};
 
-/// Elements that one command of a filling pipeline adds: little enough to hold nobody up.
+/// Elements that one command of a filling pipeline adds: little enough to stall no client.
 pub(super) const CHUNK: usize = 100;
 /// Commands of a filling pipeline.
 const DEPTH: usize = 16;
@@ -29,7 +29,7 @@ impl Client {
         self.discard()
     }
 
-    /// Sends a command whose reply nobody reads.
+    /// Sends a command whose reply is not read.
     pub(crate) fn send(&mut self, words: &[&str]) -> Result<()> {
         let words: Vec<&[u8]> = words.iter().map(|word| word.as_bytes()).collect();
         Ok(self.stream.write_all(&request(&words))?)

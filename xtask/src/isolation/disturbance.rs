@@ -1,4 +1,4 @@
-//! What the one more client does.
+//! The actions of the one more client.
 
 use std::net::TcpListener;
 use std::sync::OnceLock;
@@ -15,9 +15,9 @@ pub(super) struct Disturbance {
     pub(super) name: &'static str,
     /// Elements, keys or bytes.
     pub(super) size: usize,
-    /// What is there before.
+    /// The state before.
     pub(super) prepare: fn(&mut Client, usize) -> Result<()>,
-    /// What happens again and again, until it is over.
+    /// The action that is repeated until the run is over.
     pub(super) disturb: fn(&mut Client, usize, &AtomicBool) -> Result<()>,
 }
 

@@ -20,7 +20,7 @@ pub(crate) use client::{Client, request};
 use disturbance::{ALL, Disturbance};
 use record::Row;
 
-/// What the bystanders do: half of them read, half write, keys of their own.
+/// Commands of the bystanders: half of them read, half write, keys of their own.
 const BYSTANDERS: [&str; 12] = [
     "-c",
     "100",

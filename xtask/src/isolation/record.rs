@@ -1,4 +1,4 @@
-//! What was measured: kept row by row, so that a run of some rows leaves the others, and shown as a table and a plot.
+//! The measured figures: kept row by row, so that a run of some rows leaves the others, and shown as a table and a plot.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use super::disturbance::ALL;
 use crate::record;
 
-/// What the bystanders of one server saw beside one disturbance, in milliseconds.
+/// Waits of the bystanders of one server beside one disturbance, in milliseconds.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 pub(super) struct Row {
     pub(super) disturbance: String,

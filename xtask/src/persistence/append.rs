@@ -12,7 +12,7 @@ use crate::isolation::Client;
 
 /// Writes of one client after the other.
 const SINGLE: [&str; 8] = ["-c", "50", "--value-size", "100", "--mix", "1:SET key:{key} {value}", "-d", "4s"];
-/// What a flush is made to take, besides what the disk takes: as a disk without a memory of its own does.
+/// The time that a flush is made to take, besides the disk's own: as a disk without a memory of its own does.
 const SLOW: Duration = Duration::from_millis(5);
 /// Reads beside them.
 const READS: [&str; 8] = ["-c", "10", "--mix", "1:GET key:{key}", "--rate", "1000", "-d", "4s"];

@@ -1,4 +1,4 @@
-//! What it costs to keep data: snapshots, the append-only file and loading, ours and a genuine server in interleaved rounds.
+//! The cost of keeping data: snapshots, the append-only file and loading, ours and a genuine server in interleaved rounds.
 
 mod append;
 mod load;
@@ -41,7 +41,7 @@ pub(crate) struct Options {
     render: Option<PathBuf>,
 }
 
-/// What a round showed of one server, by the names of its rows.
+/// The figures of one server in a round, by the names of its rows.
 type Figures = Vec<(&'static str, f64)>;
 
 /// Measures one server; what is to be drawn of it goes to the plot.

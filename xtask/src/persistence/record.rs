@@ -1,4 +1,4 @@
-//! What was measured, one line a topic: tables and drawings are made of that alone.
+//! The measured figures, one line a topic: tables and drawings are made of that alone.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -70,7 +70,7 @@ pub(super) fn render(path: &Path) -> Result<()> {
 struct Shown {
     figure: &'static str,
     label: &'static str,
-    /// What stands behind the number.
+    /// The unit behind the number.
     unit: &'static str,
 }
 

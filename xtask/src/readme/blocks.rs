@@ -15,13 +15,13 @@ pub(super) struct Block {
     pub(super) statements: Vec<Statement>,
 }
 
-/// What a shell reads at a time: a line, or several where one alone is not whole, such as a loop.
+/// The unit that a shell reads: a line, or several where one alone is not whole, such as a loop.
 #[derive(Debug, PartialEq)]
 pub(super) struct Statement {
     pub(super) line: usize,
     /// Without the comment behind it, if it is one line.
     pub(super) text: String,
-    /// What the block shows as its output; `None` where it shows nothing.
+    /// The output that the block shows; `None` where it shows nothing.
     pub(super) output: Option<String>,
 }
 
@@ -88,7 +88,7 @@ fn shown(lines: &[(usize, &str)]) -> Result<Vec<Statement>> {
     Ok(statements)
 }
 
-/// A comment stands behind three spaces at least, or two words that nobody writes into a command.
+/// A comment stands behind three spaces at least, or two words that no command contains.
 fn without_comment(line: &str) -> &str {
     let end = line.find("   # ").or_else(|| line.find("  # ")).unwrap_or(line.len());
     line[..end].trim_end()

@@ -1,4 +1,4 @@
-//! What has to be known of commands beside their text.
+//! Data about commands beside their text.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -23,7 +23,7 @@ pub(super) struct Known {
     commands: Vec<Rule>,
 }
 
-/// What is known of one command, or of all that begin alike.
+/// The rule of one command, or of all that begin alike.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Rule {
@@ -32,7 +32,7 @@ pub(super) struct Rule {
     command: String,
     /// Why it is not run.
     pub(super) not_run: Option<String>,
-    /// What has to happen before it, in the words of bash.
+    /// Commands before it, in bash.
     pub(super) before: Option<String>,
     /// It goes on while the next ones run; what it has printed is looked at when the block ends.
     #[serde(default)]
@@ -58,7 +58,7 @@ impl Known {
         Ok(known)
     }
 
-    /// What is known of a command; the longest beginning decides.
+    /// The rule of a command; the longest beginning decides.
     pub(super) fn rule(&self, readme: &str, command: &str) -> Option<&Rule> {
         let fitting = self.commands.iter().filter(|rule| rule.fits(readme, command));
         fitting.max_by_key(|rule| rule.command.len())

@@ -1,12 +1,12 @@
 //! The commands of every README and of the documents in docs/, run as they are printed.
 //!
 //! Each fenced block of language `sh` or `console` is a session of its own, in an empty folder and a network of its own, so that the
-//! printed ports are free: `eth0` there has the address 192.0.2.2. What differs from a reader's terminal:
+//! printed ports are free: `eth0` there has the address 192.0.2.2. The differences from a reader's terminal:
 //!
 //! - `cargo run` becomes the program that the gate has built, after its package, features and target were looked up; the names of
 //!   our programs lead to the same ones.
-//! - A server that runs in the foreground ([`Known::servers`]) goes on while the next commands run, until the block ends or starts
-//!   another one. Behind `&` servers are waited for, as somebody who types would.
+//! - A server that runs in the foreground ([`Known::servers`]) goes on while the next commands run, until the block ends or starts another
+//!   one. Behind `&` servers are waited for, as a reader at a terminal would.
 //! - redis-cli answers as on a terminal (`FAKETTY`), curl fails where an answer says so (`fail-with-body`).
 //! - What the file `xtask/readme/known.toml` says of a command: what has to be there before, that it is not run, and why.
 //!

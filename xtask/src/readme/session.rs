@@ -22,7 +22,7 @@ use super::substitute::Packages;
 /// How long a command may take, with what has to be there before it.
 const LIMIT: Duration = Duration::from_secs(60);
 
-/// What a shell ends with for a program that it does not find.
+/// The exit code of a shell for a program that it does not find.
 const NOT_FOUND: i32 = 127;
 
 /// The functions of a session, and its network.
@@ -36,11 +36,11 @@ pub(super) struct Place {
     /// The folder that has one for each session.
     folder: PathBuf,
     programs: PathBuf,
-    /// What `PATH` is.
+    /// The value of `PATH`.
     path: String,
 }
 
-/// What has become of a block.
+/// The outcome of a block.
 #[derive(Default)]
 pub(super) struct Done {
     pub(super) run: usize,
@@ -73,7 +73,7 @@ enum Way {
 
 impl Drop for Place {
     fn drop(&mut self) {
-        // What is left is in nobody's way.
+        // Remaining files do no harm.
         let _ = fs::remove_dir_all(&self.folder);
     }
 }
@@ -231,7 +231,7 @@ fn has_background(command: &str) -> bool {
     command.replace("&&", "").contains('&')
 }
 
-/// What a command has printed, as text.
+/// The output of a command, as text.
 fn output(folder: &Path, number: usize) -> String {
     text(&folder.join(format!("{number}.out")))
 }
@@ -299,7 +299,7 @@ impl Session {
             }
         }
         for (number, step) in steps.iter().enumerate().filter(|(_, step)| step.way == Way::Stays) {
-            // What the last command has caused is on its way.
+            // The effect of the last command may still be on its way.
             let look = || compare(step, &output(folder, number));
             for _ in 0..50 {
                 if look().is_ok() {

@@ -100,7 +100,7 @@ impl fmt::Display for Reproduced {
 }
 
 /// From the questions that the claim answers, each of which counts as its metrics that tell: all have to be as claimed, and one that is
-/// not refutes it unless another is. What is equivalent is not as claimed; what is void or inconclusive tells nothing.
+/// not refutes it unless another is. An equivalent metric is not as claimed; a void or inconclusive one tells nothing.
 pub(super) fn reproduced(measured: &Measured, answers: &[Answer<'_>]) -> Reproduced {
     if measured.record.is_none() {
         return Reproduced::Unmeasured;

@@ -1,4 +1,4 @@
-//! What only the page has: everything that was published and measured.
+//! The part for the page only: everything that was published and measured.
 
 use loadgen::compare::analysis::{self, ScenarioResult, SubjectResult};
 use loadgen::compare::{Header, Metric, Record, Table, offered, ratio_text, verdicts};
@@ -54,7 +54,7 @@ pub(super) fn section(finding: &Finding, measured: &Measured, answers: &[Answer<
     blocks
 }
 
-/// Who took part, where and when.
+/// The subjects, where and when they ran.
 fn subjects(finding: &Finding, record: &Record) -> Vec<Block> {
     let header = &record.header;
     let row = |subject: &loadgen::compare::SubjectHeader| {

@@ -25,7 +25,7 @@ pub(super) enum Block {
 pub(super) struct Document {
     pub(super) title: String,
     pub(super) blocks: Vec<Block>,
-    /// What only the page has.
+    /// The part for the page only.
     pub(super) details: Vec<Block>,
 }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use loadgen::compare::{Load, Plan, Servers, Time};
 
-/// What a run takes beside its load, in seconds: a server is started and ended for it, as the records of F1 and F2 show.
+/// The time of a run beside its load, in seconds: a server is started and ended for it, as the records of F1 and F2 show.
 const ANEW: f64 = 0.3;
 
 /// The same where servers are kept.
@@ -14,7 +14,7 @@ const KEPT: f64 = 0.05;
 /// A load that ends after so many requests instead of a time, in seconds; most take less.
 const COUNTED: f64 = 1.0;
 
-/// What building and installing takes before a quick run on two cores where nothing is there yet.
+/// The time of building and installing before a quick run on two cores where nothing is there yet.
 pub(super) const FRESH: Duration = Duration::from_secs(13 * 60);
 
 /// How long a comparison measures.
@@ -32,7 +32,7 @@ pub(super) fn measuring(plan: &Plan, rounds: usize) -> Duration {
     Duration::from_secs_f64(round * (rounds + plan.warm_up_rounds) as f64)
 }
 
-/// What a load's words say of its time.
+/// The duration in a load's words.
 fn seconds(words: &[String]) -> Option<f64> {
     let of = |option: &str| {
         let place = words.iter().position(|word| word == option)?;

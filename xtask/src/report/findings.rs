@@ -1,4 +1,4 @@
-//! What was published, and what is asked of our own measurements: `benches/scenarios/findings.toml`.
+//! The published figures, and the questions to our own measurements: `benches/scenarios/findings.toml`.
 
 use std::fs;
 
@@ -27,7 +27,7 @@ pub(super) struct Finding {
     pub(super) source: String,
     pub(super) workload: String,
     pub(super) published: Published,
-    /// What the published figures say against themselves.
+    /// Contradictions between the published figures.
     #[serde(default)]
     pub(super) contradictions: Vec<String>,
     /// Our own programs: a package and what is built of it, by default the program that is named like it.
@@ -49,7 +49,7 @@ pub(super) struct Published {
     pub(super) rows: Vec<Vec<String>>,
 }
 
-/// What `--quick` runs.
+/// The runs of `--quick`.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Quick {
@@ -57,7 +57,7 @@ pub(super) struct Quick {
     pub(super) subjects: Vec<String>,
 }
 
-/// What was published of a pair.
+/// The published figures of a pair.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(super) enum Expected {
@@ -65,7 +65,7 @@ pub(super) enum Expected {
     Worse,
 }
 
-/// Who is compared with whom, in what.
+/// The compared subjects and the metric.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Question {
@@ -75,7 +75,7 @@ pub(super) struct Question {
     pub(super) rival: String,
     #[serde(default = "rate_and_cpu", deserialize_with = "metrics")]
     pub(super) metrics: Vec<Metric>,
-    /// What the published claim says of these two.
+    /// The published claim about these two.
     pub(super) claimed: Option<Expected>,
 }
 
@@ -133,7 +133,7 @@ impl Finding {
         Ok(())
     }
 
-    /// Whatever is named is part of the plan.
+    /// Each named item is part of the plan.
     #[cfg(test)]
     fn check_against(&self, plan: &Plan) -> Result<()> {
         let scenario = |name: &str| plan.scenarios.iter().find(|scenario| scenario.name == name);
@@ -174,7 +174,7 @@ mod tests {
             assert_eq!(finding.id, format!("F{number}"));
             let mut plan = finding.plan().unwrap();
             finding.check_against(&plan).unwrap();
-            // What --quick leaves out is not needed by what it runs.
+            // The runs of --quick do not need the items that it leaves out.
             plan.restrict(&finding.quick.subjects, &finding.quick.scenarios).unwrap();
         }
     }

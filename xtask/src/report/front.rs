@@ -1,4 +1,4 @@
-//! What REPORT.md says: one page first, then a short section for each finding.
+//! The text of REPORT.md: one page first, then a short section for each finding.
 
 use loadgen::compare::stats::ERROR;
 use loadgen::compare::{MARGIN, Metric, Table, Verdict, Void};
@@ -45,7 +45,7 @@ request was intended to be sent.";
 
 type All<'a> = [(&'a Finding, &'a Measured, Vec<Answer<'a>>)];
 
-/// The answer to who asks whether Rust is slow.
+/// The answer to the question whether Rust is slow.
 fn in_short(all: &All<'_>) -> String {
     let of_slowness: Vec<(&str, Reproduced)> = all
         .iter()
@@ -172,7 +172,7 @@ pub(super) fn verdicts<'q>(questions: impl Iterator<Item = &'q Question> + Clone
     Table::new(&header, questions.clone().map(row).collect())
 }
 
-/// What became of the published subjects.
+/// The outcome of the published subjects.
 fn claim(finding: &Finding, answers: &[Answer<'_>]) -> String {
     let is_first = |question: &&Question| {
         let same = |other: &&Question| (&other.subject, &other.rival) == (&question.subject, &question.rival);

@@ -1,4 +1,4 @@
-//! What has been measured for a finding: the record in `benches/record`.
+//! The measurements for a finding: the record in `benches/record`.
 
 use std::path::PathBuf;
 

@@ -49,7 +49,7 @@ struct Pair {
     what: String,
     a: String,
     b: String,
-    /// What is suspected to cost too much: a request whose price is in a record.
+    /// The suspected cost: a request whose price is in a record.
     request: Option<Request>,
 }
 
@@ -85,7 +85,7 @@ fn record() -> PathBuf {
     folder().join("micro.jsonl")
 }
 
-/// What measures both sides of every comparison.
+/// The measurement of both sides of every comparison.
 const MEASURE: &str =
     "cargo bench -p benches; cargo bench --manifest-path benches/peers/micro-rust/Cargo.toml --target-dir target";
 
@@ -149,7 +149,7 @@ impl Causes {
         Ok(Self { hypotheses: file.hypotheses, estimates: read_estimates()? })
     }
 
-    /// What was suspected, in a table: the shares that are costs of a recorded request.
+    /// The suspected causes, in a table: the shares that are costs of a recorded request.
     pub(super) fn summary(&self, measured: &[Measured], findings: &Findings) -> Vec<Block> {
         let pairs = self.hypotheses.iter().flat_map(|hypothesis| &hypothesis.compare);
         let row = |pair: &Pair| {
@@ -284,7 +284,7 @@ struct Share {
     high: f64,
 }
 
-/// What a cost of this share may be, as far as its whole interval says so.
+/// The weight of a cost of this share, as far as its whole interval says so.
 fn weight(share: &Share) -> &'static str {
     match () {
         () if share.high < NEGLIGIBLE => "too little to be the cause",
@@ -310,7 +310,7 @@ fn head(file: &str) -> String {
     lines.map(str::trim).collect::<Vec<_>>().join(" ")
 }
 
-/// What stands behind `**Name**:`, up to the next name.
+/// The text behind `**Name**:`, up to the next name.
 fn field(head: &str, name: &str) -> Option<String> {
     let (_, rest) = head.split_once(&format!("**{name}**:"))?;
     Some(rest.split("**").next()?.trim().to_owned())

@@ -88,7 +88,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
             return result;
         }
     }
-    // What has results is rendered, whatever became of the rest.
+    // Findings with results are rendered, even if others failed.
     let rendering = Instant::now();
     render(&all)?;
     println!("rendered in {}, in all {}", Span(rendering.elapsed()), Span(began.elapsed()));
@@ -117,7 +117,7 @@ fn render(all: &Findings) -> Result<()> {
     Ok(())
 }
 
-/// What is committed of a report: REPORT.md, the figures that it shows, and READMEs for their tables.
+/// The committed part of a report: REPORT.md, the figures that it shows, and READMEs for their tables.
 fn files(document: &Document) -> Result<Vec<(PathBuf, String)>> {
     let figure = |block: &Block| match block {
         Block::Figure { name, svg } => Some((measured::folder().join(format!("{name}.svg")), standing_alone(svg))),

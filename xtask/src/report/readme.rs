@@ -196,7 +196,7 @@ mod tests {
         assert!(between_marks(text, "y", "").unwrap_err().to_string().contains("begin: table y"));
     }
 
-    /// Marks that nothing fills would keep what somebody wrote by hand.
+    /// Marks that nothing fills would keep text that was written by hand.
     #[test]
     fn all_marks_are_of_tables_that_are_rendered() {
         let file: File = toml::from_str(include_str!("../../../benches/scenarios/readme.toml")).unwrap();

@@ -40,13 +40,13 @@ struct Work<'a> {
     commit: Option<&'a str>,
 }
 
-/// What a finding took.
+/// The time that a finding took.
 struct Spent {
     installing: Duration,
     measuring: Duration,
 }
 
-/// Measures some findings, one after the other. What goes wrong with one does not keep the others from being measured.
+/// Measures some findings, one after the other. A failure of one does not keep the others from being measured.
 ///
 /// # Errors
 /// When our own programs cannot be built, a finding has no results, or the user wants it to end.
@@ -130,7 +130,7 @@ fn build(findings: &[&Finding], interrupt: &Interrupt) -> Result<()> {
     quietly(&words, crate::workspace::root(), interrupt)
 }
 
-/// Runs a command to its end, or to the user's; nobody of its process group outlives that.
+/// Runs a command to its end, or to the user's; no process of its group outlives that.
 fn quietly(words: &[String], folder: &Path, interrupt: &Interrupt) -> Result<()> {
     loadgen::compare::output(words, folder, &BTreeMap::new(), BUILD_LIMIT, &|| interrupt.came()).map(|_| ())
 }
@@ -164,7 +164,7 @@ impl<'a> Work<'a> {
     fn is_done(&self) -> bool {
         let Ok(record) = Record::read(&measured::path(self.finding.record())) else { return false };
         let header = &record.header;
-        // What was changed since a commit may have changed again.
+        // A file that was changed since a commit may have changed again.
         let is_same =
             self.commit.is_some_and(|commit| !commit.ends_with('+')) && header.commit.as_deref() == self.commit;
         is_same
@@ -209,7 +209,7 @@ impl<'a> Work<'a> {
             command
         };
         let file = format!("benches/scenarios/{}.toml", finding.record());
-        // Who could not be installed fails once more, and tells the record why.
+        // A peer that could not be installed fails once more, and the record gets the reason.
         command.current_dir(crate::workspace::root()).args(["compare", &file, "--install", "--output"]).arg(output);
         command.args(["--rounds", &self.rounds.to_string()]);
         if self.quick {
@@ -226,7 +226,7 @@ impl<'a> Work<'a> {
     }
 }
 
-/// Installs what a plan says how to; who cannot be had is recorded as absent later.
+/// Installs the peers of a plan; a missing one is recorded as absent later.
 fn install(plan: &Plan, interrupt: &Interrupt) -> Result<()> {
     let here = crate::workspace::root().join("benches/scenarios");
     // Ours were built before.
@@ -291,7 +291,7 @@ fn keep(mut record: Record, path: &Path, commit: Option<&str>) -> Result<usize> 
     // loadgen takes the records of findings before this one for changes.
     record.header.commit = commit.map(str::to_owned);
     record.write(path)?;
-    // Where the workspace lies is nobody's business.
+    // The path of the workspace is private.
     let text = fs::read_to_string(path)?;
     fs::write(path, text.replace(&format!("{}/", crate::workspace::root().display()), ""))?;
     Ok(record.runs.len())

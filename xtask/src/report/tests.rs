@@ -1,4 +1,4 @@
-//! The report of records that nobody measured.
+//! The report of records that were not measured.
 
 use loadgen::compare::{End, FORMAT, Header, Machine, Order, Record, Run, ScenarioHeader, Servers, SubjectHeader};
 use loadgen::record::{Cpu, Ending, Fairness, Generator, Latencies, Operation, Outcome, ServerUse};
@@ -67,7 +67,7 @@ fn outcome(answers: u64) -> Outcome {
     }
 }
 
-/// Rates of `ours` and of the others in six rounds of `as published: s`; who has none is absent.
+/// Rates of `ours` and of the others in six rounds of `as published: s`; a subject without one is absent.
 fn record(rates: &[(&str, Option<u64>)]) -> Record {
     record_of(rates, &["as published: s"])
 }
@@ -230,7 +230,7 @@ fn findings_that_were_never_run_are_reported_as_such() {
     assert!(!text.contains("reproduced: ") && !text.contains("svg"), "{text}");
 }
 
-/// Longer, nobody reads it.
+/// A longer report is not read.
 const MOST_WORDS: usize = 3000;
 
 #[test]

@@ -1,4 +1,4 @@
-//! What the genuine server passes: the list of tests that a file holds.
+//! The tests that the genuine server passes: a list in a file.
 
 use std::fs;
 use std::path::Path;

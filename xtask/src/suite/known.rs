@@ -30,7 +30,7 @@ enum Pattern {
     Message(String),
 }
 
-/// What is known about one failure.
+/// The verdict on one failure.
 #[derive(Debug, PartialEq)]
 pub(super) enum Verdict {
     /// It needs something that is not supported: not counted.
@@ -91,7 +91,7 @@ impl Known {
             .collect()
     }
 
-    /// What is known about a test that failed with this message (empty for one that was not reached).
+    /// The verdict on a test that failed with this message (empty for one that was not reached).
     pub(super) fn verdict(&self, name: &str, message: &str) -> Verdict {
         let unknown_command = unknown_command(message);
         let found = self.entries.iter().find(|entry| match &entry.pattern {

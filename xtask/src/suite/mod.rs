@@ -155,7 +155,7 @@ fn units_of(options: &Options, tree: &Path) -> Result<Vec<String>> {
     Ok(all.iter().map(|unit| (*unit).to_owned()).collect())
 }
 
-/// What the genuine server does with a file, where that is known, and what ours does.
+/// The outcome of the genuine server with a file, where that is known, and that of ours.
 type Ran = (Option<Baseline>, Outcome);
 
 /// Where files are run one after the other; others do so beside it, in trees of their own, because the suite writes beside
@@ -199,7 +199,7 @@ impl Lane {
     }
 }
 
-/// The server under test: one that somebody else runs, or a fresh one for every file, because files leave settings behind.
+/// The server under test: one that another program runs, or a fresh one for every file, because files leave settings behind.
 enum Subject {
     Running(u16),
     Fresh { program: PathBuf, settings: &'static [&'static str], folder: PathBuf },

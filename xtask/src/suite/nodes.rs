@@ -11,7 +11,7 @@ use anyhow::{Context, Result, bail};
 use super::baseline;
 use super::output::{BETWEEN_TESTS, Outcome, without_colours};
 
-/// What the servers are.
+/// The kinds of servers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Nodes {
     /// Twenty nodes of a cluster.
@@ -48,10 +48,10 @@ pub(super) fn files(tree: &Path, nodes: Nodes, wanted: &[String]) -> Result<Vec<
     Ok(files)
 }
 
-/// What runs one file.
+/// The command that runs one file.
 pub(super) fn command(nodes: Nodes, file: &str) -> Command {
     let mut command = Command::new(format!("./runtest-{}", nodes.name()));
-    // What it takes is a pattern for the path. By its colours its own words differ from those of the programs that it runs.
+    // The argument is a pattern for the path. Colours tell its own words from those of the programs that it runs.
     command.args(["--single", &format!("/{file}.tcl")]).env("TERM", "xterm");
     command
 }
@@ -86,7 +86,7 @@ pub(super) fn move_ports(tree: &Path) -> Result<()> {
     Ok(fs::write(file, text.replace(USUAL, "set ::redis_base_port 31500\n"))?)
 }
 
-/// What the suite prints behind the name of a test that has passed.
+/// The suite's output behind the name of a test that has passed.
 const OK: &str = "\u{1b}[0;32;49mOK\u{1b}[0m";
 
 /// Reads the whole output of one file: `HH:MM:SS> NAME: ` and, behind what the test itself prints, `OK` or `FAILED: MESSAGE`.
@@ -99,7 +99,7 @@ pub(super) fn parse(text: &str) -> Outcome {
         (running, rest) = (Some(name), &header[name.len()..]);
     }
     add(&mut outcome, running, rest);
-    // A file ends at its first failure. What it does until then is drawn by lot in some, which another run need not have done.
+    // A file ends at its first failure. Some draw their steps until then by lot, so that another run need not have done the same.
     outcome.is_whole = outcome.failed.is_empty() && outcome.hung.is_empty();
     outcome
 }
@@ -135,7 +135,7 @@ fn failure(printed: &str) -> Option<String> {
     Some(line.strip_prefix(ERROR).unwrap_or(&line).to_owned())
 }
 
-/// What comes before the next `HH:MM:SS> `, and what behind it.
+/// The text before the next `HH:MM:SS> `, and the text behind it.
 fn next_test(text: &str) -> Option<(&str, &str)> {
     let is_time = |at: usize| {
         let time = at.checked_sub(8).map(|from| &text.as_bytes()[from..at]);

@@ -1,6 +1,6 @@
-//! What the suite prints, taken apart.
+//! The suite's output, taken apart.
 
-/// What happened in one file of the suite.
+/// The outcome of one file of the suite.
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct Outcome {
     /// Names of the tests that passed.
@@ -17,7 +17,7 @@ pub(super) struct Outcome {
     pub(super) is_through: bool,
 }
 
-/// What the suite says, too, of a test, or a file, whose inner server it has ended because of an error outside of tests.
+/// The suite's message about a test, or a file, whose inner server it has ended because of an error outside of tests.
 const AFTERMATH: &str = "key \"pid\" not known in dictionary";
 
 impl Outcome {

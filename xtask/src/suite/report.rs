@@ -43,7 +43,7 @@ impl Report {
         bad.extend(missing.iter().map(|name| (name.as_str(), "never reached")));
         let (mut failed, mut unsupported) = (outcome.hung.len(), 0);
         for name in &outcome.hung {
-            // What is known to fail may take its time for that.
+            // A known failure may take its time for that.
             if let Verdict::Fails(reason) = known.verdict(name, "") {
                 self.failures.push(format!("{unit}: {name}: HANGS (known: {reason})"));
             } else {

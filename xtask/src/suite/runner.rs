@@ -20,14 +20,14 @@ const STALL_SECONDS: u64 = 150;
 /// A file in which more tests than this hang is given up.
 const HANGS_PER_FILE: usize = 3;
 
-/// What replicates or writes to disk is left out by the suite's own tags, for every server alike.
+/// The suite's own tags leave out tests of replication and of the disk, for every server alike.
 const EXTERNAL_TAGS: &str = "-needs:repl -needs:save";
 
 /// Left out for every server: kills the child process of a BGSAVE, which an external run cannot know, and when it fails
 /// half-way it leaves settings behind that break the tests after it.
 const UNFIT: &str = "SRANDMEMBER with a dict containing long chain";
 
-/// What a file of the suite is run against.
+/// The subject that a file of the suite runs against.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Against {
     /// The server that listens on this port.
@@ -102,7 +102,7 @@ impl Runner {
         Ok(outcome)
     }
 
-    /// What runs a file of all others.
+    /// The command that runs a file of all others.
     fn command(&self, unit: &str, against: Against, skipped: &[String]) -> Result<Command> {
         let mut command = Command::new("./runtest");
         command.args(["--baseport", &base_port(self.lane).to_string(), "--portcount", &PORTS.to_string()]);

@@ -70,7 +70,7 @@ impl Of {
         }
     }
 
-    /// What ours is started with besides.
+    /// Arguments of our server besides.
     pub(super) fn settings(self) -> &'static [&'static str] {
         match self {
             Self::Redis => &[],

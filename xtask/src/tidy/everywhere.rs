@@ -44,7 +44,7 @@ const MAY_FETCH: &[&str] = &[
     "grpc-server/src/health.rs",
     "grpc-server/src/reflection.rs",
     "http-server/src/api/subscribe.rs",
-    // What takes long is compressed on threads for that.
+    // Long work is compressed on threads for that.
     "http-server/src/compress.rs",
     "http-server/src/engine/clock.rs",
     "http-server/src/engine/conn.rs",
@@ -100,7 +100,7 @@ const MAY_FETCH: &[&str] = &[
     "server-runtime/src/",
 ];
 
-/// What a core does not name: clocks, sockets, whoever waits.
+/// Names that a core must not use: clocks, sockets, waiting threads.
 const EDGES: &[&str] = &[
     "Instant::now",
     "SystemTime::now",
@@ -142,7 +142,7 @@ const PARSERS: &[(&str, &str)] = &[
 /// A module with `unsafe` can be read in one sitting: lines without tests.
 const MAX_UNSAFE: usize = 650;
 
-/// What the profile says that is shipped and measured.
+/// The profile that is shipped and measured.
 const SHIPPED: &[(&str, &str)] = &[("lto", "\"fat\""), ("debug", "\"line-tables-only\"")];
 
 /// Programs, and whether they bring an allocator of their own.
@@ -166,7 +166,7 @@ pub(super) fn breaches(files: &Files) -> Vec<String> {
     breaches
 }
 
-/// What a file's code names that a core must not, by line.
+/// Names in a file's code that a core must not use, by line.
 fn edges<'t>(path: &str, text: &'t str) -> impl Iterator<Item = (usize, &'static str)> + use<'t> {
     let text = if is_test(path) { "" } else { without_tests(text) };
     text.lines().enumerate().flat_map(|(number, line)| {
@@ -227,7 +227,7 @@ fn check_parsers(files: &Files) -> Vec<String> {
     breaches
 }
 
-/// What is shipped is built as what is measured, and with the allocator that was measured.
+/// The shipped build is the measured build, with the measured allocator.
 fn check_shipped(files: &Files) -> Vec<String> {
     let mut breaches = Vec::new();
     if let Some(manifest) = files.get("Cargo.toml") {

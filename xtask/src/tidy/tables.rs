@@ -6,11 +6,11 @@ use std::collections::BTreeMap;
 const EXCEPTIONS: &[(&str, &str)] = &[
     // Sizes of what is built, as `cargo xtask package` and `cargo xtask deploy` print them.
     ("docs/internals/sizes.md", "| Crate | Tarball |"),
-    // What platforms do.
+    // The behaviour of platforms.
     ("echonet-lite/README.md", "| | `net` | checked by |"),
-    // What may be lost, by the setting.
+    // The data that may be lost, by the setting.
     ("redis-server/README.md", "| | the process is killed | the machine fails |"),
-    // What it costs that replies wait for write(2), beside a build that no longer exists.
+    // The cost of replies that wait for write(2), beside a build that no longer exists.
     ("redis-server/README.md", "| | replies leave first (until now) |"),
     // Limits.
     ("redis-server/README.md", "| bound | |"),

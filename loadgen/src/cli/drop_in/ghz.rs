@@ -82,7 +82,7 @@ pub(in crate::cli) struct Ghz {
     #[arg(long, value_name = "N", default_value = "0", value_parser = rate_or_none)]
     load_start: f64,
 
-    /// What a line's rate changes by in a second; may be negative
+    /// The change of a line's rate in a second; may be negative
     #[arg(long, value_name = "N", default_value = "0", allow_negative_numbers = true)]
     load_step: f64,
 
@@ -291,7 +291,7 @@ impl Ghz {
         Ok(Some(file))
     }
 
-    /// What is written by our own means.
+    /// The outputs that our own code writes.
     fn outputs(&self) -> Outputs {
         let path = self.output.clone().unwrap_or_else(|| "/dev/stdout".into());
         match self.format {

@@ -153,7 +153,7 @@ pub(in crate::cli) struct RedisBenchmark {
 
 /// One of redis-benchmark's tests.
 struct Test {
-    /// What `-t` calls it; several tests may share a name.
+    /// Its name in `-t`; several tests may share a name.
     names: &'static [&'static str],
     title: &'static str,
     /// `DATA` is a value; as long as `-r` is not given, `SCORE` is 0.

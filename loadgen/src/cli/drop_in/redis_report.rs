@@ -9,7 +9,7 @@ use crate::record::{Latencies, Outcome};
 pub(super) const CSV_HEAD: &str = "\"test\",\"rps\",\"avg_latency_ms\",\"min_latency_ms\",\"p50_latency_ms\",\
                                    \"p95_latency_ms\",\"p99_latency_ms\",\"max_latency_ms\"";
 
-/// What a report says besides the result.
+/// The parts of a report besides the result.
 pub(super) struct Run<'a> {
     pub(super) title: &'a str,
     pub(super) clients: usize,

@@ -55,7 +55,7 @@ pub(in crate::cli) struct Wrk {
     url: String,
 }
 
-/// What a script says, if it is simple.
+/// The statements of a script, if it is simple.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Script {
     method: Option<String>,
@@ -164,7 +164,7 @@ impl Wrk {
         push(format!("Transfer/sec: {:>10}B", binary_text(per_second(bytes))));
     }
 
-    /// What each thread did in each second, on average over the threads.
+    /// Each thread's rate in each second, on average over the threads.
     fn thread_rates(&self, outcome: &Outcome) -> Vec<f64> {
         let whole = outcome.timeline.iter().filter(|interval| interval.seconds > 0.0);
         // The timeline does not tell failures apart: an error answers as often in each second as in the whole run.

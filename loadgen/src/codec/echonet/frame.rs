@@ -22,7 +22,7 @@ pub(super) struct Properties<'a> {
     bytes: &'a [u8],
 }
 
-/// What is at the beginning of some bytes.
+/// The head at the start of some bytes.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Head<'a> {
     /// A frame, and how many bytes it has.

@@ -75,7 +75,7 @@ impl<const DATAGRAM: bool> Echonet<DATAGRAM> {
         self.operations.partition_point(|prepared| prepared.weights <= ticket)
     }
 
-    /// What an answer to a known request is.
+    /// Judges an answer to a known request.
     fn judge(&self, operation: &Operation, answer: &Frame<'_>) -> Result<(), (Failure, String)> {
         let wrong = |what: String| Err((Failure::Wrong, format!("{operation}: {what}")));
         let object = operation.object;
@@ -136,7 +136,7 @@ impl<const DATAGRAM: bool> Echonet<DATAGRAM> {
     }
 }
 
-/// What a SetGet writes and reads must be what was written: it writes first (4.2.3.4).
+/// A SetGet that writes and reads a property must read the written value: it writes first (4.2.3.4).
 fn expect_what_is_written(operation: &mut Operation) {
     for read in operation.reads.iter_mut().filter(|read| read.expected.is_empty()) {
         let written = operation.writes.iter().rev().find(|write| write.epc == read.epc);
@@ -223,7 +223,7 @@ impl std::fmt::Display for Listed<'_> {
     }
 }
 
-/// What a read value should be, for people.
+/// The expected value of a read property, for people.
 struct Expected<'a>(&'a Read);
 
 impl std::fmt::Display for Expected<'_> {

@@ -1,4 +1,4 @@
-//! What is asked of a node, written as `get 013001 80 B0=41`.
+//! A request to a node, written as `get 013001 80 B0=41`.
 
 use std::fmt;
 use std::str::FromStr;
@@ -16,13 +16,13 @@ pub type Eoj = [u8; 3];
 /// `80=30|31`. A number and a colon in front are the weight in a mix: `9:get 013001 80`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Operation {
-    /// What is done.
+    /// The service.
     pub service: Service,
     /// To which object; instance 00 means all instances, of which the first answer counts.
     pub object: Eoj,
-    /// What is written.
+    /// The properties to write.
     pub writes: Vec<Write>,
-    /// What is read.
+    /// The properties to read.
     pub reads: Vec<Read>,
     /// How often, in proportion to the other operations of the mix.
     pub weight: u32,

@@ -13,7 +13,7 @@ const MAX_MESSAGE: usize = 64 << 20;
 /// Memory of an exchange that is kept for the next one.
 const KEPT: usize = 64 << 10;
 
-/// What is remembered of a call until its answer is complete.
+/// The state of a call until its answer is complete.
 #[derive(Debug, Default)]
 pub struct Exchange {
     /// Which of a mix's calls it is.

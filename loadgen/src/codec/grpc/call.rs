@@ -22,7 +22,7 @@ pub struct GrpcCall {
     pub data: Vec<String>,
     /// How many messages a stream has, where it is not as many as there are in `data`: they are repeated.
     pub messages: Option<usize>,
-    /// What answers must be, in JSON with places: each message, or if there are several, all messages of an answer in turn.
+    /// Expected answers, in JSON with places: each message, or if there are several, all messages of an answer in turn.
     pub expected: Vec<String>,
     /// Metadata sent with every call.
     pub metadata: Vec<(String, String)>,
@@ -56,7 +56,7 @@ pub(super) struct Prepared {
     pub(super) has_key: bool,
 }
 
-/// What calls send, in turn.
+/// The bodies of calls, in turn.
 #[derive(Debug)]
 enum Bodies {
     Fixed(Vec<Vec<u8>>),
@@ -99,7 +99,7 @@ impl Prepared {
         })
     }
 
-    /// What the next call sends, if that was known before.
+    /// The body of the next call, if it is known before.
     #[inline]
     pub(super) fn fixed_body(&self, source: &mut Source) -> Option<&[u8]> {
         match &self.bodies {
@@ -137,7 +137,7 @@ impl Prepared {
         matches!(&self.bodies, Bodies::Fixed(bodies) if bodies.len() == 1)
     }
 
-    /// What an answer's message at this place must be.
+    /// The expected message of an answer at this place.
     pub(super) fn expected_message(&self, place: usize) -> Option<&MessageTemplate> {
         if self.expected.len() == 1 { self.expected.first() } else { self.expected.get(place) }
     }

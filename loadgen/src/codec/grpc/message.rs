@@ -95,7 +95,7 @@ impl MessageTemplate {
     /// Whether a message that came is this one: byte by byte, or else by what it means.
     pub(super) fn matches(&self, key: u64, subjects: &Subjects, found: &[u8], scratch: &mut Vec<u8>) -> bool {
         scratch.clear();
-        // What an answer holds follows from the key: nothing is drawn.
+        // The content of an answer follows from the key: nothing is drawn.
         if self.append(key, subjects, &mut Source::new(0, 0, 1), scratch).is_err() {
             return false;
         }

@@ -111,7 +111,7 @@ impl Judge for Grpc {
 
     #[inline]
     fn data(&self, exchange: &mut Exchange, data: &[u8]) {
-        // What is not gRPC, such as a page about an error, has no messages.
+        // An answer that is not gRPC, such as a page about an error, has no messages.
         if !exchange.is_grpc {
             return;
         }

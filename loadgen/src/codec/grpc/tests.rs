@@ -113,7 +113,7 @@ fn calls_take_turns_and_streams_send_all() {
 const HEAD: &[(&str, &str)] = &[(":status", "200"), ("content-type", "application/grpc")];
 const DONE: &[(&str, &str)] = &[("grpc-status", "0")];
 
-/// What three calls come to: right answers and examples of failures.
+/// The outcome of three calls: right answers and examples of failures.
 #[track_caller]
 fn check(call: &GrpcCall, verify: bool, answer: &[Vec<u8>], right: u64, failures: &[(Failure, &str)]) {
     let grpc = Grpc::new(&[(call.clone(), 1)], subjects(Sizes::Fixed(3)), verify).unwrap();

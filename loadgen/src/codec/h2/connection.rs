@@ -7,8 +7,8 @@ use super::streams::{Rest, Stream, Streams};
 use crate::clock::Nanos;
 use crate::record::{Failure, Tally};
 
-/// What a server may send on a stream before it needs our leave again. Answers are read at once and never stored, so windows
-/// protect nothing here.
+/// Bytes that a server may send on a stream before it needs our leave again. Answers are read at once and never stored, so windows protect
+/// nothing here.
 pub(super) const STREAM_WINDOW: usize = 1 << 30;
 
 /// The same for the connection: the largest there is.
@@ -22,10 +22,10 @@ const DEFAULT_WINDOW: i64 = 65_535;
 pub struct Connection<E> {
     pub(super) streams: Streams<E>,
     pub(super) heads: Heads,
-    /// What the protocol itself has to say with the next turn.
+    /// The protocol's own frames for the next turn.
     pub(super) control: Vec<u8>,
     pub(super) stage: Stage,
-    /// Whether we have said who we are. The server need not wait for it.
+    /// Whether the client has sent its preface. The server need not wait for it.
     greeted: bool,
     /// The header block of this stream goes on in CONTINUATION frames.
     pub(super) continued: Option<Box<super::receive::Continued>>,
@@ -44,7 +44,7 @@ pub struct Connection<E> {
 /// How far a connection is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Stage {
-    /// The server has not said who it is.
+    /// The server has not sent its SETTINGS.
     Opening,
     /// Requests may be made.
     Open,
@@ -64,7 +64,7 @@ pub(super) struct Server {
     pub(super) table_changed: bool,
 }
 
-/// What the server's header table holds.
+/// The content of the server's header table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Table {
     Empty,
@@ -119,7 +119,7 @@ impl<E: Default> Connection<E> {
         }
     }
 
-    /// Whether the server has said who it is.
+    /// Whether the server has sent its SETTINGS.
     #[must_use]
     pub fn is_prepared(&self) -> bool {
         self.stage != Stage::Opening

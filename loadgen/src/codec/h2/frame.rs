@@ -8,7 +8,7 @@ pub(super) const HEAD: usize = 9;
 /// The longest payload that we take: what every peer keeps to unless told otherwise.
 pub(super) const MAX_PAYLOAD: usize = 16_384;
 
-/// What a client sends before anything else.
+/// The client's first bytes.
 pub(super) const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
 /// The frames' types.

@@ -1,18 +1,18 @@
-//! What header blocks of answers say, and remembering it.
+//! The header blocks of answers, read and remembered.
 //!
 //! Answers repeat: the same few bytes come back with every one. A block that does not change the table means the same as
 //! long as the table stays, so its meaning is kept, and found again by comparing bytes.
 
 use super::hpack::{Decoder, Invalid};
 
-/// What a header block of an answer says: its head, or its trailers.
+/// The head of an answer, or its trailers.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Head {
     /// The status; 0 in trailers.
     pub status: u16,
     /// How long the body is, where the head says so.
     pub content_length: Option<u64>,
-    /// What gRPC says of the call.
+    /// The gRPC status of the call.
     pub grpc_status: Option<u16>,
     /// Its text, percent-decoded.
     pub grpc_message: Option<Box<str>>,
@@ -20,7 +20,7 @@ pub struct Head {
     pub grpc_encoding: Encoding,
     /// Whether the content is gRPC's.
     pub grpc: bool,
-    /// What is wrong with it.
+    /// The fault of the block.
     pub malformed: Option<&'static str>,
 }
 
@@ -30,7 +30,7 @@ pub enum Encoding {
     /// None.
     #[default]
     Identity,
-    /// The only one that everybody has.
+    /// The coding that all servers have.
     Gzip,
     /// Another one.
     Other,
@@ -49,7 +49,7 @@ pub(super) struct Heads {
     remembered: [Remembered; REMEMBERED],
     /// Which is overwritten next.
     next: usize,
-    /// What could not be remembered.
+    /// The last block, which could not be remembered.
     latest: Head,
 }
 
@@ -61,7 +61,7 @@ struct Remembered {
 }
 
 impl Heads {
-    /// What the next block says.
+    /// Reads the next block.
     #[inline]
     pub(super) fn read(&mut self, block: &[u8]) -> Result<&Head, Invalid> {
         let generation = self.decoder.generation();

@@ -15,9 +15,9 @@ pub use head::{Encoding, Head};
 use crate::clock::Nanos;
 use crate::record::Tally;
 
-/// What a protocol on top of HTTP/2 makes of answers.
+/// The protocol on top of HTTP/2, which judges answers.
 pub trait Judge {
-    /// What it remembers of a request until the answer is complete. It is used again for later requests.
+    /// The state of a request until the answer is complete. It is used again for later requests.
     type Exchange: Default;
 
     /// The answer's head has come.

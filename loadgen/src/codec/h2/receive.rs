@@ -52,7 +52,7 @@ impl<E: Default> Connection<E> {
         Ok(Received { consumed, close: self.is_done() })
     }
 
-    /// What can be said of a frame by its head alone.
+    /// The verdict on a frame by its head alone.
     fn expect_frame(&self, head: FrameHead, input: &[u8]) -> Outcome {
         if self.stage == Stage::Opening && (head.kind != kind::SETTINGS || head.has(flag::ACK)) {
             return Err(broken(if input.starts_with(b"HTTP/1.") {
@@ -347,7 +347,7 @@ impl<E: Default> Connection<E> {
     }
 }
 
-/// What is wrong with a header block where it stands.
+/// The fault of a header block at its place.
 #[inline]
 fn problem(head: &Head, headed: bool, end: bool) -> Option<&'static str> {
     if head.malformed.is_some() {

@@ -1,7 +1,7 @@
 //! The streams of a connection that have no answer yet, found by their number without a search.
 //!
-//! A stream's place follows from its number. A new stream takes the next number whose place is free: numbers may be left
-//! out (RFC 9113, 5.1.1), so one slow answer holds up nobody.
+//! A stream's place follows from its number. A new stream takes the next number whose place is free: numbers may be left out (RFC 9113,
+//! 5.1.1), so one slow answer does not stall others.
 
 use crate::clock::Nanos;
 
@@ -33,9 +33,9 @@ pub(super) struct Stream<E> {
     pub(super) window: i64,
     /// How many came since the server's window was last made larger.
     pub(super) received: usize,
-    /// What the server's windows have kept back of the request's body.
+    /// The part of the request's body that the server's windows have kept back.
     pub(super) rest: Option<Box<Rest>>,
-    /// What the protocol on top remembers. It stays when the stream ends, for its memory.
+    /// The state of the protocol on top. It stays when the stream ends, for its memory.
     pub(super) exchange: E,
 }
 

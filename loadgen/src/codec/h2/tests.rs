@@ -83,7 +83,7 @@ impl Client {
         self.connection.receive(&Plain, input, &mut self.tally)
     }
 
-    /// What was sent since the last time: the frames' type, flags, stream and payload.
+    /// Frames sent since the last time: type, flags, stream and payload.
     fn sent(&mut self) -> Vec<(u8, u8, u32, Vec<u8>)> {
         self.connection.control(&mut self.out);
         let bytes = std::mem::take(&mut self.out);
@@ -123,7 +123,7 @@ fn fields(list: &[(&str, &str)]) -> Vec<u8> {
     block
 }
 
-/// What a server begins with.
+/// The first frames of a server.
 pub(in crate::codec) fn settings() -> Vec<u8> {
     frame_of(kind::SETTINGS, 0, 0, &[])
 }
@@ -307,7 +307,7 @@ fn a_stream_that_ends_badly_does_not_end_the_others() {
         assert_eq!(client.failures(), [(failure, example.to_owned())]);
         let resets: Vec<_> = client.sent().into_iter().map(|(kind, _, id, body)| (kind, id, body[3])).collect();
         assert_eq!(resets, sent.map(|code| (kind::RST_STREAM, 1, code)).into_iter().collect::<Vec<_>>());
-        // What is still on its way for it is passed over.
+        // Frames still on their way for it are passed over.
         client.receive(&frame_of(kind::DATA, 0, 1, b"late")).unwrap();
         client.receive(&frame_of(kind::HEADERS, ENDS, 3, OK)).unwrap();
         assert_eq!((client.right(), client.connection.in_flight()), (1, 0));

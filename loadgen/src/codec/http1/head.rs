@@ -1,4 +1,4 @@
-//! What a response's head says.
+//! The head of a response.
 
 use std::borrow::Cow;
 
@@ -41,7 +41,7 @@ pub(in crate::codec) fn unfolded(head: &[u8]) -> Cow<'_, [u8]> {
     }
     let mut joined = Vec::with_capacity(head.len());
     for (number, line) in head.split_inclusive(|byte| *byte == b'\n').enumerate() {
-        // What stands between the status line and the first field is no fold.
+        // A line between the status line and the first field is no fold.
         if number > 1 && matches!(line.first(), Some(b' ' | b'\t')) {
             joined.truncate(joined.trim_ascii_end().len());
             joined.push(b' ');

@@ -51,7 +51,7 @@ pub struct Http1Connection {
     last: Option<Box<(Vec<u8>, Head)>>,
 }
 
-/// What comes next.
+/// The next part of a response.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum State {
     #[default]
@@ -352,7 +352,7 @@ mod tests {
         Http1::new(vec![(request, 1)], subjects, false, verify).unwrap()
     }
 
-    /// What a server's bytes come to when three requests were sent: right answers, examples of failures, whether it closes.
+    /// The outcome of a server's bytes after three requests: right answers, examples of failures, whether it closes.
     fn outcome(http: &Http1, answer: &[u8], cut: usize) -> Result<(u64, Vec<String>, bool), Broken> {
         let mut connection = http.connect(0);
         let mut tally = Tally::new(1);

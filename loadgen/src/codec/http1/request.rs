@@ -26,7 +26,7 @@ enum Bytes {
     UpToLength(Template),
 }
 
-/// What a request is made of; places may stand in path, headers and body.
+/// The parts of a request; places may stand in path, headers and body.
 pub(in crate::codec) struct Parts<'a> {
     pub(in crate::codec) method: &'a str,
     pub(in crate::codec) path: &'a str,
@@ -104,7 +104,7 @@ impl HttpRequest {
         &self.name
     }
 
-    /// What it is made of, for another version of HTTP.
+    /// Its parts, for another version of HTTP.
     pub(in crate::codec) fn parts(&self) -> Parts<'_> {
         let Self { method, path, headers, body, expected, .. } = self;
         Parts { method, path, headers, body: body.as_ref(), expected: expected.as_ref() }
@@ -162,7 +162,7 @@ impl HttpRequest {
     pub(super) fn expected(&self, key: u64, subjects: &Subjects) -> Option<Vec<u8>> {
         let expected = self.expected.as_ref()?;
         let mut body = Vec::new();
-        // What a response contains follows from the key: there is nothing random to draw.
+        // The content of a response follows from the key: there is nothing random to draw.
         expected.append(key, subjects, &mut Source::new(0, 0, 1), &mut body);
         Some(body)
     }

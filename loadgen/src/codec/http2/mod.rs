@@ -36,7 +36,7 @@ pub struct Http2Connection {
     scratch: Scratch,
 }
 
-/// What is remembered of a request until its answer is complete.
+/// The state of a request until its answer is complete.
 #[derive(Debug, Default)]
 pub struct HttpExchange {
     key: u64,
@@ -73,7 +73,7 @@ impl Http2 {
         let mut filled = Vec::new();
         let expected = match (&self.requests[operation].expected, self.first_bodies[operation].get()) {
             (Some(template), _) => {
-                // What an answer holds follows from the key: nothing is drawn.
+                // The content of an answer follows from the key: nothing is drawn.
                 template.append(exchange.key, &self.subjects, &mut Source::new(0, 0, 1), &mut filled);
                 &filled[..]
             }

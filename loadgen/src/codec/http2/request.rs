@@ -122,7 +122,7 @@ impl Body {
     }
 }
 
-/// What is made anew for each request.
+/// Buffers that are filled anew for each request.
 #[derive(Debug, Default)]
 pub(super) struct Scratch {
     path: Vec<u8>,

@@ -24,7 +24,7 @@ use crate::workload::Source;
 /// How often a request is sent on before it counts as failed; clients' libraries have five to sixteen.
 const MOST_REDIRECTS: u8 = 16;
 
-/// What goes before a request that was sent on by ASK.
+/// The command before a request that ASK redirected.
 const ASKING: &[u8] = b"*1\r\n$6\r\nASKING\r\n";
 
 /// Errors that tell of a map which has changed, besides MOVED.
@@ -39,7 +39,7 @@ pub struct RedisCluster {
     map: Arc<Map>,
 }
 
-/// Who has which slot, and where host names lead.
+/// The owners of slots, and the addresses of host names.
 #[derive(Debug)]
 pub(crate) struct Map {
     pub(crate) routes: Routes,
@@ -236,7 +236,7 @@ impl Protocol for RedisCluster {
             Some(number) => slot(word(&drawn.bytes, number)),
             None => source.rng.random_range(0..SLOTS),
         };
-        // A server answers for what nobody has.
+        // Some server answers for slots without an owner.
         self.map.routes.owner(slot).unwrap_or(0)
     }
 
@@ -313,7 +313,7 @@ impl Protocol for RedisCluster {
         // One that was sent on is older than those before it.
         let is_late = connection.flights.iter().any(|flight| flight.asked.intended < before);
         if is_late {
-            // Whoever does not answer may have been replaced.
+            // A server that does not answer may have been replaced.
             self.map.routes.distrust();
             tally.explain(Failure::TimedOut, "no answer within the time-out".to_owned());
             self.abandon(connection, Failure::TimedOut, tally);
@@ -390,7 +390,7 @@ mod tests {
         tally
     }
 
-    /// What is sent next.
+    /// The next bytes to send.
     fn said(cluster: &RedisCluster, connection: &mut ClusterConnection) -> String {
         let mut out = Vec::new();
         cluster.control(connection, &mut out);

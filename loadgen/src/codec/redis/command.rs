@@ -24,7 +24,7 @@ enum Request {
     Words,
 }
 
-/// What a right reply is.
+/// A right reply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Expects {
     /// Anything but an error.
@@ -39,7 +39,7 @@ enum Expects {
     Stored,
 }
 
-/// What the replies of commands are known to be.
+/// The known replies of commands.
 const EXPECTATIONS: &[(&str, Expects)] = &[
     ("PING", Expects::Status("PONG")),
     ("SET", Expects::Status("OK")),

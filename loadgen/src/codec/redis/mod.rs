@@ -37,7 +37,7 @@ pub struct Redis {
     connection_per_batch: bool,
 }
 
-/// What a client says before its first command.
+/// The commands that a client sends first.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Login {
     /// RESP3 instead of RESP2.

@@ -1,5 +1,5 @@
-//! Redis' pub/sub: some connections publish, the others subscribe, and every message carries the time at which it was due, so
-//! that whoever receives it knows how long its delivery took.
+//! Redis' pub/sub: some connections publish, the others subscribe, and every message carries the time at which it was due, so that the
+//! receiver knows how long its delivery took.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -20,20 +20,20 @@ const NUMBER_DIGITS: usize = 12;
 /// The bytes of a message before its text.
 pub(crate) const MESSAGE_HEAD: usize = TIME_DIGITS + NUMBER_DIGITS;
 
-/// Who publishes what to whom.
+/// Publishers, messages and subscribers.
 #[derive(Clone, Debug)]
 pub struct PubSubSettings {
     /// Connections that subscribe; they have the first seats.
     pub subscribers: usize,
     /// How many channels there are.
     pub channels: usize,
-    /// What stands before a channel's number.
+    /// The text before a channel's number.
     pub channel: String,
     /// SPUBLISH and SSUBSCRIBE in place of PUBLISH and SUBSCRIBE.
     pub sharded: bool,
-    /// What stands behind a message's time and number.
+    /// The text behind a message's time and number.
     pub values: Values,
-    /// What each connection says first.
+    /// The first commands of each connection.
     pub login: Login,
     /// Whether messages are looked at, not only counted.
     pub verify: bool,
@@ -82,7 +82,7 @@ impl PubSub {
         }
     }
 
-    /// What a subscriber subscribes to: every channel has at least one, and no subscriber has none.
+    /// The channels of a subscriber: every channel has at least one, and no subscriber has none.
     fn channels_of(&self, seat: usize) -> impl Iterator<Item = &str> {
         let channels = self.channels.len();
         (seat % channels..channels).step_by(self.settings.subscribers).map(|number| &*self.channels[number])
@@ -114,7 +114,7 @@ impl PubSub {
         };
         let (Some(intended), Some(number)) = (hexadecimal(&head[..TIME_DIGITS]), hexadecimal(&head[TIME_DIGITS..]))
         else {
-            // Somebody else publishes there.
+            // Another program publishes there.
             return tally.unexpected();
         };
         self.arrived.fetch_add(1, Ordering::Relaxed);
@@ -179,7 +179,7 @@ impl PubSub {
 impl Protocol for PubSub {
     type Connection = PubSubConnection;
 
-    // What one thread publishes arrives at another one.
+    // Messages of one thread arrive at another one.
     const TOGETHER: bool = true;
 
     fn operations(&self) -> Vec<String> {
@@ -217,7 +217,7 @@ impl Protocol for PubSub {
         }
     }
 
-    // A message that is published before everybody has subscribed reaches fewer.
+    // A message that is published before all subscribers are ready reaches fewer.
     fn is_prepared(&self, connection: &PubSubConnection) -> bool {
         !matches!(connection.role, Role::Subscriber { unconfirmed: 1.., .. })
     }
@@ -229,7 +229,7 @@ impl Protocol for PubSub {
     fn in_flight(&self, connection: &PubSubConnection) -> usize {
         match &connection.role {
             Role::Publisher { in_flight, .. } => in_flight.len(),
-            // Whom a message will still reach is not known: all wait.
+            // The remaining receivers of a message are not known: all wait.
             Role::Subscriber { .. } => {
                 usize::from(self.promised.load(Ordering::Relaxed) > self.arrived.load(Ordering::Relaxed))
             }
@@ -278,14 +278,14 @@ impl Protocol for PubSub {
     fn abandon(&self, connection: &mut PubSubConnection, failure: Failure, tally: &mut Tally) {
         match &mut connection.role {
             Role::Publisher { in_flight, .. } => in_flight.abandon(failure, tally),
-            // At the end of a run nobody is lost, but messages may be.
+            // At the end of a run no connection is lost, but messages may be.
             Role::Subscriber { .. } if failure == Failure::TimedOut => {}
             Role::Subscriber { .. } => tally.connection_failed(failure, String::new),
         }
     }
 }
 
-/// What a subscriber is told.
+/// An event for a subscriber.
 struct Event<'a> {
     kind: &'a [u8],
     /// The last text in it: a message.

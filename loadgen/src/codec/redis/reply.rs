@@ -211,7 +211,7 @@ impl Reader {
     }
 }
 
-/// What came of a bulk string.
+/// The outcome of a bulk string.
 enum Bulk<'a> {
     Nil,
     /// Its length is not known: chunks follow.

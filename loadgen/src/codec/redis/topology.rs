@@ -3,7 +3,7 @@
 use super::slot::SLOTS;
 use super::value::Value;
 
-/// Slots, and who has them.
+/// Slots, and their owners.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct SlotRange {
     pub(crate) first: usize,
@@ -22,7 +22,7 @@ pub(crate) struct Place {
 /// Reads the reply to CLUSTER SHARDS.
 ///
 /// # Errors
-/// What was expected.
+/// The expected reply.
 pub(crate) fn of_shards(reply: &Value, tls: bool) -> Result<Vec<SlotRange>, String> {
     let mut ranges = Vec::new();
     for shard in shards(reply)? {
@@ -48,7 +48,7 @@ pub(crate) fn of_shards(reply: &Value, tls: bool) -> Result<Vec<SlotRange>, Stri
 /// Reads the reply to CLUSTER SLOTS, whose ports are those of the connection that asked.
 ///
 /// # Errors
-/// What was expected.
+/// The expected reply.
 pub(crate) fn of_slots(reply: &Value) -> Result<Vec<SlotRange>, String> {
     let ranges = shards(reply)?.iter().map(|entry| match entry.list() {
         [first, last, primary, ..] => {

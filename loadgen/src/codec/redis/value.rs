@@ -95,7 +95,7 @@ impl Value {
         }
     }
 
-    /// What stands behind a name in a map.
+    /// The value behind a name in a map.
     pub(crate) fn field(&self, name: &str) -> Option<&Self> {
         self.list().chunks_exact(2).find(|pair| pair[0].text() == Some(name)).map(|pair| &pair[1])
     }

@@ -12,7 +12,7 @@ const FIN: u8 = 0x80;
 /// That the payload is masked, in the second byte.
 const MASKED: u8 = 0x80;
 
-/// What stands before a frame's payload.
+/// The bytes before a frame's payload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Header {
     pub(super) opcode: u8,
@@ -27,7 +27,7 @@ impl Header {
     /// Reads a header that a server sent, if it is complete.
     ///
     /// # Errors
-    /// What was expected.
+    /// The expected bytes.
     pub(super) fn parse(input: &[u8]) -> Result<Option<Self>, &'static str> {
         let [first, second, rest @ ..] = input else {
             return Ok(None);

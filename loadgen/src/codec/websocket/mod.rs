@@ -14,7 +14,7 @@ use crate::clock::Nanos;
 use crate::record::{Failure, Tally};
 use crate::workload::{Source, Subjects, Template};
 
-/// What a server hashes behind the client's key (section 1.3).
+/// The text that a server hashes behind the client's key (section 1.3).
 const GUID: &str = "258EAFA5-E914-47DA-95CA-C5AB0DC85B11";
 
 /// The longest answer to the handshake.
@@ -26,7 +26,7 @@ const LONGEST_MESSAGE: u64 = 64 << 20;
 /// The longest control frame (section 5.5).
 const LONGEST_CONTROL: u64 = 125;
 
-/// What is asked of a WebSocket server.
+/// The requests to a WebSocket server.
 #[derive(Debug)]
 pub struct WebSocket {
     /// The handshake up to the key.
@@ -321,7 +321,7 @@ impl Protocol for WebSocket {
     }
 }
 
-/// What a server says to a key (section 4.2.2).
+/// A server's answer to a key (section 4.2.2).
 fn accepted(key: &str) -> String {
     let text = [key, GUID].concat();
     STANDARD.encode(ring::digest::digest(&ring::digest::SHA1_FOR_LEGACY_USE_ONLY, text.as_bytes()))

@@ -1,4 +1,4 @@
-//! What servers may answer to messages.
+//! Possible answers of servers to messages.
 
 use super::*;
 use crate::record::Window;
@@ -32,7 +32,7 @@ fn greeted(websocket: &WebSocket) -> WebSocketConnection {
     connection
 }
 
-/// What a server's bytes, cut once, come to: right answers and examples of failures.
+/// The outcome of a server's bytes, cut once: right answers and examples of failures.
 fn outcome(websocket: &WebSocket, answer: &[u8], cut: usize) -> Result<(u64, Vec<String>), Broken> {
     let (mut connection, mut tally) = (greeted(websocket), Tally::new(1));
     tally.set_window(Window::Open { from: 0, until: 9 });

@@ -40,7 +40,7 @@ fn lopsided(random: &mut SmallRng, rounds: usize) -> Vec<f64> {
     (0..rounds).map(|_| TRUTH + run(0.06) - run(0.03)).collect()
 }
 
-/// The machine becomes slower by 3 % from each run to the next; who is first is drawn.
+/// The machine becomes slower by 3 % from each run to the next; the first subject is drawn.
 fn drifting(random: &mut SmallRng, rounds: usize) -> Vec<f64> {
     let pair = |random: &mut SmallRng| {
         let drift = if random.random() { 0.03 } else { -0.03 };
@@ -49,7 +49,7 @@ fn drifting(random: &mut SmallRng, rounds: usize) -> Vec<f64> {
     (0..rounds).map(|_| TRUTH + pair(random)).collect()
 }
 
-/// The machine's speed wanders, and remembers where it was; who is first is drawn.
+/// The machine's speed wanders, and remembers where it was; the first subject is drawn.
 fn wandering(random: &mut SmallRng, rounds: usize) -> Vec<f64> {
     let mut speed = 0.1 * random.sample::<f64, _>(StandardNormal);
     let mut run = |random: &mut SmallRng| {

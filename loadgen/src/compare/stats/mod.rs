@@ -97,7 +97,7 @@ impl Mean {
         let count = values.len() as f64;
         let value = (!values.is_empty()).then(|| values.iter().sum::<f64>() / count)?;
         let squares: f64 = values.iter().map(|each| (each - value).powi(2)).sum();
-        // What rounding leaves of equal values is no spread.
+        // The rest of rounding equal values is no spread.
         let spread = if squares.sqrt() <= value.abs() * f64::EPSILON * 4.0 * count { 0.0 } else { squares };
         let error = (spread / (count - 1.0) / count).sqrt();
         let cubes: f64 = values.iter().map(|each| (each - value).powi(3)).sum();
@@ -123,7 +123,7 @@ impl Mean {
         }
     }
 
-    /// What is not as improbable as [`ERROR`]. One value tells nothing of its spread.
+    /// The values that are not as improbable as [`ERROR`]. One value tells nothing of its spread.
     fn interval(&self) -> [f64; 2] {
         if self.freedom <= 0.0 {
             return [f64::NEG_INFINITY, f64::INFINITY];
@@ -136,7 +136,7 @@ impl Mean {
     /// How improbable a mean as far from `truth` would be if that were the true one, to either side.
     fn improbability_of(&self, truth: f64) -> f64 {
         let distance = self.value - truth;
-        // What rounding leaves is no distance.
+        // The rest of rounding is no distance.
         if self.freedom <= 0.0 || distance.abs() < 1e-12 {
             return 1.0;
         }

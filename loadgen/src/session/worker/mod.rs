@@ -42,7 +42,7 @@ pub(super) struct Worker<'a, P: Protocol> {
     shared: &'a Shared,
     index: usize,
     connections: Vec<Connection<P>>,
-    /// Who has them, where each request has its own server; else nobody.
+    /// The clients that own the connections, where each request has its own server; else empty.
     clients: Vec<Client>,
     /// Connections that were never opened and prepared yet, nor failed to.
     opening: usize,
@@ -116,7 +116,7 @@ struct Connection<P: Protocol> {
     /// Until then it may take to be open, and prepared.
     deadline: Nanos,
     codec: P::Connection,
-    /// What the codec left over of the last read.
+    /// The rest of the last read that the codec left.
     unread: Vec<u8>,
     /// Right and wrong answers so far.
     answered: u64,
@@ -269,7 +269,7 @@ impl<'a, P: Protocol> Worker<'a, P> {
             self.look_at_clock(wait);
             self.turn = self.tally.now();
             if P::TOGETHER {
-                // What another thread has begun may be answered here before this one has seen that the load begins.
+                // An answer to another thread's request may come here before this one has seen that the load begins.
                 self.enter_phase();
             }
             for place in std::mem::take(&mut self.unfinished) {
@@ -407,7 +407,7 @@ impl<'a, P: Protocol> Worker<'a, P> {
             return is_late || self.is_idle();
         }
         self.shared.seats[self.index].idle.store(self.is_idle(), Ordering::Release);
-        // What another thread did last may be answered here: this one looks again when all others have done it.
+        // The last answer to another thread's request may come here: this one looks again when all others have done it.
         is_late || (self.shared.seats.iter().all(|seat| seat.idle.load(Ordering::Acquire)) && self.is_idle())
     }
 
@@ -500,7 +500,7 @@ impl<'a, P: Protocol> Worker<'a, P> {
                 State::Idle | State::Opening | State::Down(_) => {}
             }
             if P::ROUTED && self.connections[place].state != State::Open {
-                // What waits for a server that does not come must not wait for ever.
+                // A request that waits for a server that does not come must not wait for ever.
                 self.protocol.expire(&mut self.connections[place].codec, before, &mut self.tally);
                 self.list(place);
             }

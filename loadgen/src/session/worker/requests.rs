@@ -109,7 +109,7 @@ impl<P: Protocol> Worker<'_, P> {
         let mut waiting = std::mem::take(&mut self.connections[place].waiting);
         let count = waiting.len().min(self.room(place));
         self.send(poller, place, waiting.drain(..count));
-        // What is not sent now stands behind what has opened the connection.
+        // Requests that are not sent now stand behind the opening of the connection.
         self.connections[place].waiting.append(&mut waiting);
     }
 

@@ -15,7 +15,7 @@ use crate::session::link::{Arrived, Link, Lost};
 /// Datagrams read from one socket before others have their turn.
 const DATAGRAMS_PER_TURN: usize = 256;
 
-/// What is always waited for. Edges: the kernel need not look again at a socket that has just been emptied.
+/// The events of every socket. Edges: the kernel need not look again at a socket that has just been emptied.
 const EDGES: epoll::EventFlags = epoll::EventFlags::IN.union(epoll::EventFlags::RDHUP).union(epoll::EventFlags::ET);
 
 /// How long the first retry of a refused connection waits; each further one twice as long, up to a second.
@@ -229,7 +229,7 @@ impl<'a, P: Protocol> Worker<'a, P> {
             };
             self.tally.received(length);
             if P::TOGETHER {
-                // What another thread has sent since this one has looked at the clock would seem to arrive before it was sent.
+                // A message that another thread sent after this one looked at the clock would seem to arrive before it was sent.
                 self.tally.set_now(self.shared.clock.now());
             }
             if connection.opening.asked != 0 {
@@ -374,7 +374,7 @@ impl<'a, P: Protocol> Worker<'a, P> {
     pub(super) fn reopen(&mut self, poller: &OwnedFd, place: usize) {
         let connection = &mut self.connections[place];
         self.protocol.take_back(&mut connection.codec, &mut connection.waiting);
-        // Whatever is still in flight has been accounted by the codec, or will never be answered.
+        // A request still in flight has been accounted by the codec, or will never be answered.
         self.protocol.abandon(&mut connection.codec, Failure::Closed, &mut self.tally);
         self.close(place);
         let connection = &mut self.connections[place];

@@ -1,4 +1,4 @@
-//! What stands in front of everything else: all data at the moment of the cut.
+//! The base of the append-only file: all data at the moment of the cut.
 
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -57,7 +57,7 @@ pub(super) fn begin(
     })
 }
 
-/// Writes the commands that make the data. Nobody changes it meanwhile.
+/// Writes the commands that make the data. No thread changes it meanwhile.
 fn write_plain(
     instance: &Arc<Instance>,
     create: impl FnOnce() -> io::Result<SnapshotFile>,

@@ -1,22 +1,22 @@
-//! For whom a write waits under `always`.
+//! The clients for which a write waits under `always`.
 //!
 //! ```text
 //! disk      ▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒     ▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒     written
 //! clients                     ┆┆┆┆┆                  ┆┆┆┆┆  they are answered, send their next commands, and wait again
 //! ```
 //!
-//! Without a pause those who come first would have a write of their own, and all others wait for it and for theirs: two halves of the clients
-//! would take turns, and a write serve half as many.
+//! Without a pause the first clients would get a write of their own, and the others would wait for that write and for their own: two
+//! halves of the clients would take turns, and a write would serve half as many.
 
 use std::time::{Duration, Instant};
 
-/// Within which part of the time that the disk takes somebody has to come for others to be waited for, and within what time, if that is
-/// less: a quarter keeps fifty clients of a busy machine together where the disk takes a millisecond; after a write that has taken
-/// seconds nobody is waited for as long.
+/// The next client has to come within this part of the disk's time, or within the maximum below, if that is less; else the write begins. A
+/// quarter keeps fifty clients of a busy machine together where the disk takes a millisecond; the maximum bounds the pause after a write
+/// that took seconds.
 const PAUSE_PART: u32 = 4;
 const PAUSE_MAX: Duration = Duration::from_millis(1);
 
-/// What the last write has shown.
+/// The clients and the time of the last write.
 #[derive(Debug, Default)]
 pub(super) struct Group {
     /// Clients that waited at its end, those included that had come meanwhile.
@@ -26,7 +26,7 @@ pub(super) struct Group {
 }
 
 impl Group {
-    /// So many are to come, if anybody: one that is alone has come.
+    /// The number of clients to wait for; `None` if the last write had one client, as no others are to come.
     pub(super) fn awaited(&self) -> Option<usize> {
         (self.waited > 1).then_some(self.waited)
     }
@@ -38,8 +38,8 @@ impl Group {
     }
 }
 
-/// A wait for clients: while they come, and no longer than the disk takes. So nobody waits longer than twice as long as without, and for
-/// who thinks before the next command others wait for a part of that.
+/// A wait for clients: while they come, and no longer than the disk takes. So no client waits more than twice as long as without it. A
+/// client that thinks before its next command costs the others a part of that.
 #[derive(Debug)]
 pub(super) struct Gathering {
     pause: Duration,
@@ -49,7 +49,7 @@ pub(super) struct Gathering {
 }
 
 impl Gathering {
-    /// How long it goes on if nobody comes, where so many have come so far; not at all, if `None`.
+    /// How much longer the wait goes on if no client comes, with `present` clients so far; `None` if it ends.
     pub(super) fn left(&mut self, now: Instant, present: usize) -> Option<Duration> {
         if present > self.present {
             self.came = now;
@@ -70,7 +70,7 @@ mod tests {
         assert_eq!([0, 1, 2, 50].map(awaited), [None, None, Some(2), Some(50)]);
     }
 
-    /// Each look, at so many microseconds from the begin and with so many who have come, and for how many more it goes on.
+    /// Each row: microseconds from the start, clients present, and microseconds that the wait still goes on.
     #[track_caller]
     fn check(took_us: u64, looks: &[(u64, usize, Option<u64>)]) {
         let (us, begin) = (Duration::from_micros, Instant::now());

@@ -17,8 +17,8 @@ use crate::exec::snapshot::Purpose;
 use crate::journal::User;
 use crate::persistence::aof::{Fsync, Log};
 
-/// How often it looks at what grows with time: what nobody waits for and is to be written, what is to be forced to disk, whether files are to
-/// be rewritten.
+/// How often the keeper looks at work that grows with time: bytes to write that no client waits for, files to force to disk, files to
+/// rewrite.
 const LOOK: Duration = Duration::from_millis(100);
 /// Rewrites that may fail one after the other before the next one waits, and for how many seconds at most.
 const FAILURES: u64 = 3;
@@ -26,7 +26,7 @@ const DELAY_MAX: u64 = 3600;
 /// How long after a failure a base is tried again without which nothing may be changed, in milliseconds.
 const RETRY: u64 = 1000;
 
-/// What the keeper is asked to do.
+/// An order to the keeper.
 #[derive(Debug)]
 pub(super) enum Order {
     /// To make a base, and to write to these files what the journal says from its cut on, if anything is kept.
@@ -74,7 +74,7 @@ enum Rewrite {
         is_cut: bool,
         is_written: bool,
     },
-    /// A base is written that nobody wants any more.
+    /// The base in the making is not needed any more.
     Abandoned {
         /// Whether another one is wanted behind it.
         again: bool,
@@ -153,7 +153,7 @@ impl Keeper {
                 }
                 let instance = &self.instance;
                 instance.aof.with_pen(instance, |pen| pen.begin(instance, log));
-                // Those who wait for offsets of another stream look again.
+                // Clients that wait for offsets of another stream look again.
                 instance.aof.waiters.release(u64::MAX, &instance.workers);
                 self.begin_rewrite();
             }
@@ -172,7 +172,7 @@ impl Keeper {
             }
             Order::End(done) => {
                 self.end();
-                // Whoever waits for it is told by its end.
+                // Dropping the sender wakes the thread that waits for the end.
                 drop(done);
             }
             Order::Leave => {}
@@ -208,7 +208,7 @@ impl Keeper {
             (is_idle, writer.begin_sync(began, policy.fsync))
         });
         if let Some(sync) = sync {
-            // Those who wait for what was written go on meanwhile, and so do writes.
+            // Clients that wait for write(2) only go on during the sync, and so do writes.
             aof.review(instance);
             aof.release(instance);
             let synced = sync.run();
@@ -347,7 +347,7 @@ impl Keeper {
 
     fn remove_history(&self) {
         let removed = self.aof().pen().writer.as_mut().map(|writer| writer.log().remove_history());
-        // Their blocks are freed here, where nobody waits for the pen.
+        // Their blocks are freed here, where no thread waits for the pen.
         drop(removed);
     }
 
@@ -361,7 +361,7 @@ impl Keeper {
         };
         let failures = self.aof().figures.failures.fetch_add(1, Relaxed) + 1;
         if needs_base {
-            // Everybody waits for it.
+            // Clients wait for this base: it is tried again soon.
             self.not_before = now().steady + RETRY;
         } else if failures >= FAILURES {
             let delay = (60 << (failures - FAILURES).min(10)).min(DELAY_MAX);

@@ -68,7 +68,7 @@ pub(super) fn load(worker: Worker, disk: &Arc<dyn Disk>) -> Result<(Manifest, Op
         )));
     }
     instance.loading.expect(sizes.iter().sum());
-    // What ends early is cut off, if nothing stands behind it.
+    // An incomplete end is cut off, if nothing stands behind it.
     let last = sizes.iter().rposition(|&size| size > 0);
     let mut replay = Replay::new(worker, Arc::clone(disk), layout);
     let mut position = None;
@@ -102,7 +102,7 @@ impl Replay {
     fn file(&mut self, name: &str, path: &Path, is_last: bool) -> Result<Option<Position>, LoadError> {
         let unreadable =
             |error: io::Error| LoadError(format!("Unrecoverable error reading the append only file {name}: {error}"));
-        // What comes next says which database it is for.
+        // The next commands say which database they are for.
         self.client.db = 0;
         let begin = self.snapshot(name, path)?;
         let mut source = self.disk.read(path).map_err(unreadable)?;
@@ -251,7 +251,7 @@ impl Replay {
         }
     }
 
-    /// Nobody is answered, and nobody waits. A command that fails now has not failed when it was written: the data may be another
+    /// No client is answered, and no client waits. A command that fails now has not failed when it was written: the data may be another
     /// than it was, which ends the start only if `propagation-error-behavior` says so, as in Redis.
     fn end(&mut self, passed: Passed, errors: u64, args: Args<'_>, name: &str) -> Result<(), LoadError> {
         if let Passed::Blocked(waiting) = passed {

@@ -4,16 +4,17 @@
 //! `no` it is in the file, written by write(2), so that a process that is killed has lost nothing that was answered; under `everysec` it
 //! is also on disk while the disk has not answered for two seconds.
 //!
-//! Whichever thread has something to say first takes the **pen** (`pen.rs`) and writes what all have said by then: a worker, before it sends
-//! the replies of a round, so that one write serves all clients of the round and no thread has to be woken for it; or the **keeper**, a
-//! thread that does whatever takes longer: it forces files to disk, and begins new ones. A worker never waits for the pen. If another
-//! thread has it, the clients wait, and that thread writes again for them.
+//! The first thread with something to say takes the **pen** (`pen.rs`) and writes for all threads: a worker, before it sends the replies
+//! of a round, so that one write serves all clients of the round and no thread has to be woken for it; or the **keeper**, a thread for the
+//! long work: it forces files to disk, and begins new ones. A worker never waits for the pen. If another thread has it, the clients wait,
+//! and that thread writes again for them.
 //!
-//! Under `always` the keeper alone writes, and one fdatasync serves all who wait. It lets as many gather as waited the last time, or came meanwhile,
-//! while they come (`group.rs`): where fifty clients wait, an fdatasync for the first five has the others wait for two.
+//! Under `always` the keeper alone writes, and one fdatasync serves all waiting clients. While clients come, it waits for as many as
+//! waited the last time, or came meanwhile (`group.rs`). If fifty clients wait, an fdatasync for the first five makes the others wait for
+//! two.
 //!
-//! A rewrite begins with a **cut**: alone with the data, one notes where the journal is. What it says from there on goes to the next file;
-//! everything before is in the base, which a thread of its own writes. Only when the base is on disk does the manifest name it.
+//! A rewrite begins with a **cut**: a thread that is alone with the data notes the journal's offset. Later changes go to the next file;
+//! earlier ones are in the base, which a thread of its own writes. The manifest names the base only when it is on disk.
 
 mod base;
 mod group;
@@ -52,7 +53,7 @@ use waiters::{Released, Waiters};
 /// How long a disk may take under `everysec` before replies wait for it, in milliseconds.
 const PATIENCE: u64 = 2000;
 
-/// What a reply waits for that shows what the journal says up to some offset.
+/// The condition for a reply that shows the journal up to some offset.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 enum Until {
@@ -64,7 +65,7 @@ enum Until {
     Durable,
 }
 
-/// What everybody knows of the append-only file.
+/// The state of the append-only file that all threads share.
 #[derive(Debug, Default)]
 pub struct Aof {
     is_on: AtomicBool,
@@ -74,7 +75,7 @@ pub struct Aof {
     written: AtomicU64,
     /// The journal is on disk up to here.
     durable: AtomicU64,
-    /// What was said before this moment is on disk, in milliseconds of the steady clock.
+    /// Changes before this moment are on disk; in milliseconds of the steady clock.
     durable_at: AtomicU64,
     /// Whether there are files that are written to.
     has_writer: AtomicBool,
@@ -94,11 +95,11 @@ pub struct Aof {
     delay: AtomicU64,
     orders: Mutex<Vec<Order>>,
     keeper: Mutex<Option<JoinHandle<()>>>,
-    /// What INFO tells.
+    /// The figures of INFO.
     pub figures: Figures,
 }
 
-/// What INFO tells of the append-only file. Times are in seconds.
+/// INFO's figures of the append-only file. Times are in seconds.
 #[derive(Debug, Default)]
 pub struct Figures {
     /// Bytes of all files, and what they were when the base was made.
@@ -182,7 +183,7 @@ pub fn size(config: &Config) -> u64 {
     find(&disk, &layout).map_or(0, |manifest| manifest.parts().map(|part| len(&layout.path(part))).sum())
 }
 
-/// Loads the files of a server that serves nobody yet, and keeps them from then on.
+/// Loads the files of a server that does not serve clients yet, and keeps them from then on.
 ///
 /// # Errors
 /// [`LoadError`]. The server must not start then.
@@ -209,7 +210,7 @@ fn start_on(instance: &Arc<Instance>, disk: Arc<dyn Disk>) -> Result<(), LoadErr
     let offset = instance.journal.offset();
     instance.aof.is_on.store(true, Relaxed);
     instance.aof.spawn(instance).map_err(|error| LoadError::opening(&error))?;
-    // Before anybody is served.
+    // Before any client is served.
     instance.aof.with_pen(instance, |pen| pen.keep(&instance.aof, log, offset));
     instance.aof.review(instance);
     Ok(())
@@ -218,7 +219,7 @@ fn start_on(instance: &Arc<Instance>, disk: Arc<dyn Disk>) -> Result<(), LoadErr
 /// Loads the files again, of which nothing is missing then, in the place of all data: `worker` is alone with it.
 ///
 /// # Errors
-/// [`LoadError`]. What stood in front of the fault has been loaded then.
+/// [`LoadError`]. The part in front of the fault has been loaded then.
 pub fn reload(worker: &Worker) -> Result<(), LoadError> {
     let instance = &worker.instance;
     while instance.aof.is_on()
@@ -272,7 +273,7 @@ impl Aof {
 
     /// Decides what replies wait for. To be called when anything has changed that it depends on, and now and then, as the time does.
     pub fn review(&self, instance: &Instance) {
-        // Whoever comes last has seen what all others have changed.
+        // Under this lock the last thread sees all changes of the others.
         let _one = lock(&self.reviewing);
         let policy = policy(&instance.config);
         let is_late = policy.fsync == Fsync::EverySecond
@@ -355,7 +356,7 @@ impl Aof {
         }
     }
 
-    /// Wakes those whose replies may leave.
+    /// Wakes clients whose replies may leave.
     fn release(&self, instance: &Instance) -> Released {
         fence(SeqCst);
         let safe = match self.until() {

@@ -1,4 +1,4 @@
-//! What writes to the files: one thread at a time has it, whichever comes first.
+//! The writer of the files: one thread at a time has it, the first that comes.
 
 use std::ops::Range;
 use std::sync::atomic::Ordering::{Relaxed, Release};
@@ -34,7 +34,7 @@ pub(super) struct Cut {
     pub(super) db: Option<usize>,
 }
 
-/// What the files have is not known if a panic leaves the pen in the middle of a line.
+/// The files' end is unknown if a panic leaves the pen in the middle of a line.
 const WRITING: Vital = Vital("what writes the append-only file");
 
 impl Pen {
@@ -133,8 +133,8 @@ impl Aof {
         result
     }
 
-    /// Writes what the journal has said, if replies need no more than that to leave and no other thread is writing: that one looks for
-    /// those who wait when it has written.
+    /// Writes the journal's new bytes, if replies need no more than that and no other thread is writing. Such a thread looks for waiting
+    /// clients after its write.
     pub(super) fn catch_up(&self, instance: &Instance) {
         let mut expects_more = false;
         while self.until() == Until::Written && self.delay.load(Relaxed) == 0 {
@@ -173,7 +173,8 @@ impl Aof {
 
     /// Alone with the data: the base of this rewrite has it as it is now.
     pub(super) fn cut(&self, instance: &Instance, rewrite: u64) {
-        // What is for replicas only may be said meanwhile, and taken of the journal; but what takes it waits here for the cut.
+        // Another thread may add bytes for replicas only and take them from the journal meanwhile; the taking thread waits here for the
+        // cut.
         let mut cut = lock(&self.cut);
         let (offset, db) = instance.journal.reset_db();
         *cut = Some(Cut { rewrite, offset, db });
@@ -187,7 +188,7 @@ impl Aof {
         let Some(writer) = &mut pen.writer else { return self.review(instance) };
         let written = writer.written();
         self.written.store(written, Release);
-        // Who has switched that off waits for the file alone.
+        // Without fdatasync, replies wait for the file alone.
         let durable = if self.forces_nothing(instance) { written } else { writer.durable() };
         let is_more = durable > self.durable.load(Relaxed);
         if is_more {

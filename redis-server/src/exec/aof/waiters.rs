@@ -20,7 +20,7 @@ pub(super) struct Waiters {
     awaited: AtomicUsize,
 }
 
-/// What has become of those who waited.
+/// The clients at a release.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Released {
     /// How many there were.
@@ -39,8 +39,8 @@ struct Waiter {
 }
 
 impl Waiters {
-    /// Adds a client of this worker, unless what it waits for `is_safe`: who need not wait is none of those who have come for the next write. It
-    /// stands here once at most, and looks again whenever it is woken. Returns whether those are complete now who are awaited; `None`, if it
+    /// Adds a client of this worker, unless its offset `is_safe`: then it does not count among the clients of the next write. A client is
+    /// in the list once at most, and looks again whenever it is woken. Returns whether all awaited clients are complete now; `None`, if it
     /// was not added.
     pub(super) fn add(&self, client: &Arc<ClientShared>, offset: u64, is_safe: impl FnOnce() -> bool) -> Option<bool> {
         let mut list = lock(&self.list);
@@ -59,7 +59,7 @@ impl Waiters {
         Some(is_complete)
     }
 
-    /// Wakes those for whom it is enough that the journal is safe up to `safe`.
+    /// Wakes the clients that wait for an offset up to `safe`.
     pub(super) fn release(&self, safe: u64, workers: &Workers) -> Released {
         if self.len.load(Relaxed) == 0 {
             return Released::default();
@@ -95,7 +95,7 @@ impl Waiters {
         self.awaited.load(Relaxed) != 0
     }
 
-    /// Awaits nobody any more.
+    /// Stops waiting for clients.
     pub(super) fn give_up(&self) {
         self.awaited.store(0, Relaxed);
     }
@@ -105,7 +105,7 @@ impl Waiters {
 mod tests {
     use super::*;
 
-    /// What is safe at first.
+    /// The offset that is safe at first.
     fn nothing() -> bool {
         false
     }

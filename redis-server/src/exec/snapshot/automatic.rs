@@ -56,7 +56,7 @@ fn has_reached_save_point(instance: &Instance) -> bool {
     reached.is_some()
 }
 
-/// What writes the snapshot file.
+/// The job that writes the snapshot file.
 pub fn job(instance: &Instance) -> Job {
     let create = move |instance: &Instance| {
         let thread = || rustix::thread::gettid().as_raw_nonzero().get().unsigned_abs();
@@ -96,8 +96,8 @@ pub fn job(instance: &Instance) -> Job {
     }
 }
 
-/// All databases were emptied by a client. What a snapshot in the making shows is of no use any more, and what the file has
-/// must not come back: whether it is to be written anew, at once.
+/// A client has emptied all databases. A snapshot in the making is of no use any more, and the file's data must not come back: returns
+/// whether the file is to be written anew, at once.
 pub fn flushed(instance: &Instance) -> bool {
     instance.background.abort(Purpose::Snapshot);
     instance.background.abort(Purpose::Replicas);

@@ -1,9 +1,9 @@
 //! Snapshots that are written while the server goes on: BGSAVE, save points, and what a rewritten append-only file begins with.
 //!
-//! Who is alone with the data makes the cut, which takes microseconds. A thread of its own then goes through the entries, some
-//! at a time under the lock of their shard ([`walk`]); whoever changes one before it comes there hands the old value over
-//! ([`Handover`]). What they have encoded is compressed and written by another thread ([`file`](super::file)), which holds no lock and
-//! gives way to the workers.
+//! The cut takes microseconds and needs exclusive access to the data. A thread of its own then goes through the entries, some at a time
+//! under the lock of their shard ([`walk`]). A write to an entry that the thread has not reached first hands over the old value
+//! ([`Handover`], copy-before-write). Another thread compresses and writes the encoded entries ([`file`](super::file)): it holds no lock
+//! and gives way to the workers.
 
 use std::io::{self, Write};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -30,7 +30,7 @@ use crate::persistence::rdb::WriteOptions;
 /// How long the thread sleeps where nothing can be done, between two looks at whether it is to stop.
 pub(super) const NAP: Duration = Duration::from_millis(1);
 
-/// What a snapshot in the background is for.
+/// The purpose of a snapshot in the background.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Purpose {
     /// The snapshot file.
@@ -59,12 +59,12 @@ pub type Create = Box<dyn FnOnce(&Instance) -> io::Result<Box<dyn Target>> + Sen
 /// [aborted](Background::abort).
 pub type Record = Box<dyn FnOnce(&Instance, &io::Result<()>) + Send>;
 
-/// What follows the end of a snapshot, with its outcome.
+/// The callback at the end of a snapshot, with its outcome.
 pub type Ended = Box<dyn FnOnce(&Instance, io::Result<()>) + Send>;
 
-/// What is to be done.
+/// A snapshot to be made.
 pub struct Job {
-    /// For what.
+    /// Its purpose.
     pub purpose: Purpose,
     /// Makes the file, on the thread that writes it.
     pub create: Create,
@@ -92,7 +92,7 @@ pub struct Background {
     entries: AtomicU64,
     /// Bytes of old values that were handed over, now or of the last one.
     handed_over: AtomicU64,
-    /// Snapshots that were begun so far, and for how long everybody has stood still for the last cut, in nanoseconds.
+    /// Snapshots that were begun so far, and how long the last cut stopped the world, in nanoseconds.
     begun: AtomicU64,
     stood_still: AtomicU64,
 }
@@ -107,10 +107,10 @@ impl Drop for NoSnapshot<'_> {
     }
 }
 
-/// What is known of a snapshot in the making.
+/// The state of a snapshot in the making.
 #[derive(Clone, Copy, Debug)]
 pub struct Running {
-    /// For what it is.
+    /// Its purpose.
     pub purpose: Purpose,
     /// When it began.
     pub since: Instant,
@@ -184,7 +184,7 @@ impl Background {
         self.handed_over.load(Relaxed)
     }
 
-    /// For how long everybody has stood still for the last cut, and how many snapshots were begun so far.
+    /// How long the last cut stopped the world, and the number of snapshots begun so far.
     pub fn cuts(&self) -> (Duration, u64) {
         (Duration::from_nanos(self.stood_still.load(Relaxed)), self.begun.load(Relaxed))
     }
@@ -251,8 +251,7 @@ pub fn start_alone(instance: &Arc<Instance>, job: Job) -> Result<(), Occupied> {
     Ok(())
 }
 
-/// Begins a snapshot whose cut is made soon, when nobody is at work. Where there is no thread for it, it has ended when this
-/// returns.
+/// Begins a snapshot whose cut is made soon, when no command runs. Where there is no thread for it, it has ended when this returns.
 ///
 /// # Errors
 /// [`Occupied`].
@@ -273,16 +272,16 @@ pub fn start(instance: &Arc<Instance>, job: Job) -> Result<(), Occupied> {
     Ok(())
 }
 
-/// Nobody is at work, and the journal has all that is in the data, of a primary's stream too.
+/// No command runs, and the journal has all changes of the data, also those of a primary's stream.
 pub struct Still<'a> {
     _alone: Alone,
     _units: BetweenUnits<'a>,
 }
 
-/// Waits until nobody is at work, as long as `goes_on` says nothing against it.
+/// Waits until no command runs, as long as `goes_on` returns no error.
 ///
 /// # Errors
-/// What it says.
+/// The error of `goes_on`.
 pub fn stand_still(instance: &Arc<Instance>, goes_on: impl Fn() -> io::Result<()>) -> io::Result<Still<'_>> {
     loop {
         goes_on()?;
@@ -315,7 +314,7 @@ impl Idle {
     }
 }
 
-/// A thread for a snapshot. It is there before the cut: behind that, somebody must save what waits.
+/// A thread for a snapshot. It starts before the cut: after the cut, handed-over values wait to be saved.
 fn spawn(instance: &Arc<Instance>, purpose: Purpose) -> io::Result<Idle> {
     let (sender, receiver) = mpsc::channel::<Work>();
     let instance = Arc::clone(instance);
@@ -341,13 +340,13 @@ pub(super) struct Moment {
     pub(super) libraries: Vec<Box<[u8]>>,
     /// Where a primary's stream is that is followed.
     pub(super) position: Option<Position>,
-    /// What is said of slots that are on their way to this node.
+    /// The state of slots that are on their way to this node.
     pub(super) imports: String,
 }
 
 impl Moment {
-    /// Whether the snapshot should be made at once: while replicas wait for it, the stream that they need next is kept in
-    /// memory, and who writes faster than that allows would have them begin again and again.
+    /// Whether the snapshot should be made at once: while replicas wait for it, the stream that they need next is kept in memory, and a
+    /// client that writes faster than that allows would make them begin again and again.
     pub(super) fn is_urgent(&self) -> bool {
         self.purpose == Purpose::Replicas
     }

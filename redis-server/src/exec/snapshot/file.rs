@@ -26,7 +26,7 @@ enum Message {
 /// Takes records to the file.
 pub(super) struct ToFile {
     messages: SyncSender<Message>,
-    /// What was written, for its room.
+    /// Written records, whose buffers are used again.
     rooms: Receiver<Encoded>,
     /// Whether the file takes no more.
     is_closed: bool,
@@ -82,7 +82,7 @@ impl ToFile {
 }
 
 impl FileEnd {
-    /// Writes the file of this moment, until all is there or nobody sends any more.
+    /// Writes the file of this moment, until all is there or the sender is gone.
     ///
     /// # Errors
     /// The disk's, or the snapshot is to end.

@@ -1,4 +1,4 @@
-//! What is handed over to a snapshot before it changes.
+//! Old values, which a write hands over to a snapshot before it changes them (copy-before-write).
 
 use std::mem;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -9,12 +9,12 @@ use crate::persistence::rdb::{Access, Encoded, Records, WriteOptions};
 
 /// Bytes of records that go to the file together.
 pub(super) const CHUNK: usize = 128 * 1024;
-/// Room for them and for what the last of them takes beyond.
+/// Room for a chunk and for the part of its last record beyond.
 const ROOM: usize = CHUNK + CHUNK / 8;
 
-/// Where those leave old values who change what is not saved yet.
+/// The old values of entries that change before they are saved.
 pub(super) struct Handover {
-    /// What is told of the keys' use, by the number of their database.
+    /// The access data that the file gets, by the number of the database.
     told: Vec<Told>,
     /// The moment of the cut.
     at: u64,
@@ -23,19 +23,19 @@ pub(super) struct Handover {
 
 struct State {
     records: Records,
-    /// What was too much for one chunk.
+    /// Full chunks.
     full: Vec<Encoded>,
     removed: Vec<(usize, Vec<Removed>)>,
     entries: u64,
     bytes: u64,
-    /// Whether nobody writes it any more.
+    /// Whether the snapshot takes no more values.
     is_closed: bool,
 }
 
-/// What was handed over since the last look.
+/// Values handed over since the last look.
 pub(super) struct HandedOver {
     pub(super) encoded: Vec<Encoded>,
-    /// What was removed from databases, by the number that they had at the cut.
+    /// Keys removed from databases, by the number that these had at the cut.
     pub(super) removed: Vec<(usize, Vec<Removed>)>,
     /// How many entries are encoded.
     pub(super) entries: u64,
@@ -60,7 +60,7 @@ impl Handover {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What is told of an entry's use; its database had number `db` at the cut.
+    /// The access data of an entry; its database had number `db` at the cut.
     pub(super) fn access(&self, db: usize, entry: &Entry) -> Access {
         self.told[db].access(entry, self.at)
     }
@@ -70,7 +70,7 @@ impl Handover {
         records.add(db, entry.key(), entry.value(), entry.expire_at(), self.access(db, entry));
     }
 
-    /// What was handed over since the last look.
+    /// Takes the values handed over since the last look.
     pub(super) fn take(&self) -> HandedOver {
         let mut state = self.state();
         let mut encoded = mem::take(&mut state.full);
@@ -101,7 +101,7 @@ impl Saver for Handover {
         state.entries += 1;
         state.bytes += (state.records.len() - before) as u64;
         if state.records.len() >= CHUNK {
-            // Nothing grows beyond that: it would be copied while everybody waits.
+            // The chunk grows no further: it would be copied while all clients wait.
             state.full.push(state.records.take(Encoded::default()));
         }
     }

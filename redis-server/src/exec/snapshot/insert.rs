@@ -13,7 +13,7 @@ use crate::persistence::Outcome;
 use crate::persistence::rdb::{Batch, Fault, Limits, Loaded, Record};
 use crate::protocol::error::shown;
 
-/// Entries that are put in their places together: enough for their cache misses to overlap, few enough that others who load do not
+/// Entries that are put in their places together: enough for their cache misses to overlap, few enough that other loading threads do not
 /// wait long for their shards.
 const GROUP: usize = 32;
 /// Strings from this length on are stored in a buffer of their own.
@@ -23,11 +23,11 @@ const LARGE: usize = 16 * 1024;
 pub(super) enum Place<'l, 'v> {
     /// Views of all databases in their order, each locked as a whole for writing.
     Locked(Vec<&'l mut View<'v>>),
-    /// Databases into which nobody looks but who loads them, on any number of threads.
+    /// Databases that only the loading threads use, any number of them.
     Shared(&'l [Database]),
 }
 
-/// What decides about the records of a file.
+/// The rules for the records of a file.
 #[derive(Clone, Copy)]
 pub(super) struct Terms<'l> {
     pub(super) instance: &'l Instance,
@@ -102,7 +102,7 @@ impl<'l, 'v> Inserter<'l, 'v> {
         result
     }
 
-    /// What is to be stored of a record, if anything.
+    /// The entry that a record stores, if any.
     fn entry<'b>(&mut self, record: Record<'b>, database: usize) -> Option<(Cow<'b, [u8]>, Entry)> {
         let Record { key, value, expire_at, idle, frequency } = record;
         let Some(value) = value else {

@@ -35,7 +35,7 @@ const ROOM: u64 = 1 << 22;
 /// The shortest record: type, and two empty strings.
 const RECORD_MIN: u64 = 3;
 
-/// What happens to a key, or a library, that is there already.
+/// The rule for a key, or a library, that is there already.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Merge {
     /// The load fails.
@@ -79,7 +79,7 @@ impl From<ReadError> for LoadError {
     }
 }
 
-/// Loads the configuration's snapshot into a server that serves nobody yet, if there is one.
+/// Loads the configuration's snapshot, if there is one, into a server that does not serve clients yet.
 ///
 /// # Errors
 /// [`LoadError`]. The server must not start then: it would replace the file by what little it has.
@@ -92,7 +92,7 @@ pub fn load_at_start(instance: &Arc<Instance>) -> Result<(), LoadError> {
     begin_from(instance, &RealDisk, &path)
 }
 
-/// Loads a snapshot into a server that serves nobody yet, and goes on with the stream at whose end it was made.
+/// Loads a snapshot into a server that does not serve clients yet, and goes on with the stream at whose end the file was made.
 ///
 /// # Errors
 /// [`LoadError`].
@@ -102,7 +102,8 @@ pub(crate) fn begin_from(instance: &Arc<Instance>, disk: &dyn Disk, path: &Path)
     instance.loading.expect(disk.len(path).map_err(LoadError::Io)?);
     let position = position(disk, path, limits(&instance.config));
     let is_replica = Replication::starts_as_replica(instance);
-    // Whoever goes on with the stream must be told of what goes: it expires when everybody is served. A replica is told.
+    // Expired keys are kept if the stream goes on: replicas must get their deletion, which follows when clients are served. A replica gets
+    // it from its primary.
     load_alone(&worker, disk, path, position.is_none() && !is_replica)?;
     if let Some(position) = position {
         instance.replication.go_on_from(instance, position, is_replica);
@@ -111,8 +112,8 @@ pub(crate) fn begin_from(instance: &Arc<Instance>, disk: &dyn Disk, path: &Path)
     Ok(())
 }
 
-/// Loads a snapshot into the empty databases of a server in which nobody else is at work, on as many threads as it has workers; returns
-/// where the snapshot ends in the file. Keys whose time is over are left out if it `expires`.
+/// Loads a snapshot into the empty databases of a server without other work, on as many threads as it has workers; returns where the
+/// snapshot ends in the file. Keys whose time is over are left out if it `expires`.
 ///
 /// # Errors
 /// [`LoadError`], the same for any number of threads.
@@ -128,7 +129,7 @@ pub(crate) fn load_alone(worker: &Worker, disk: &dyn Disk, path: &Path, expires:
 /// Takes a snapshot for all data, in the place of what there was: the caller is alone with it.
 ///
 /// # Errors
-/// [`LoadError`]. What stood in front of the fault has been loaded then.
+/// [`LoadError`]. The part in front of the fault has been loaded then.
 pub fn load_in_place(instance: &Arc<Instance>, disk: &dyn Disk, path: &Path) -> Result<(), LoadError> {
     let worker = Worker::of_loader(Arc::clone(instance));
     empty_by(&worker);
@@ -158,7 +159,7 @@ fn empty_by(worker: &Worker) {
 /// Loads a snapshot into these views of all databases, each locked as a whole for writing, in their order.
 ///
 /// # Errors
-/// [`LoadError`]. What stood in front of the fault has been loaded then.
+/// [`LoadError`]. The part in front of the fault has been loaded then.
 pub fn load(cx: &mut Ctx<'_>, views: Vec<&mut View<'_>>, path: &Path, merge: Merge) -> Result<Outcome, LoadError> {
     load_to(cx, Place::Locked(views), (&RealDisk, path), (merge, true)).map(|(outcome, _)| outcome)
 }
@@ -190,7 +191,7 @@ impl Aside {
         self.databases.iter().all(Database::is_empty)
     }
 
-    /// Takes the place of all data: the caller is alone with that, or nobody is served.
+    /// Takes the place of all data: the caller is alone with that, or no client is served.
     ///
     /// # Errors
     /// Its libraries cannot be taken: there are none then.
@@ -202,7 +203,7 @@ impl Aside {
         for (database, aside) in instance.databases().iter().zip(&self.databases) {
             let (mut old, mut new) =
                 (database.lock_all(Access::Write, now_ms()), aside.lock_all(Access::Write, now_ms()));
-            // Who watches a key finds it changed.
+            // A client that watches a key finds it changed.
             database.touch_where(|_| true);
             Database::swap(&mut old, &mut new);
             new.clear().into_iter().for_each(|removed| cx.discard_all(Garbage::Entries(removed), false));
@@ -277,7 +278,7 @@ fn load_file(
     let terms = Terms { instance, limits: limits(config), merge, now: now_ms(), expires };
     let mut load = Load { file, terms, again, database: 0, functions: Vec::new() };
     let outcome = match place {
-        // Who is delayed for tests is so key by key.
+        // With a delay for tests, keys are loaded one by one.
         Place::Shared(databases) if super::delay(config, settings::KEY_LOAD_DELAY).is_none() => {
             load.in_parallel(databases, threads(config))?
         }
@@ -341,7 +342,7 @@ struct Load<'l> {
     functions: Vec<Vec<u8>>,
 }
 
-/// What one of several threads has done.
+/// The outcome of one of several threads.
 struct Done {
     outcome: Outcome,
     twice: Vec<Twice>,
@@ -381,7 +382,7 @@ impl<'l> Load<'l> {
                 scope.spawn(move || work(&receiver, Inserter::new(Place::Shared(databases), terms), is_failing))
             };
             let workers: Vec<_> = (0..threads).map(start).collect();
-            // They end when nothing more is to come; should they all have panicked, nobody waits for them.
+            // The threads end when no more batches come; if all have panicked, no thread waits for them.
             drop(receiver);
             let reserve = |database: usize, keys| databases[database].lock_all(Access::Write, 0).reserve(keys);
             let read = self.read(databases.len(), reserve, |batch, database| {
@@ -397,7 +398,7 @@ impl<'l> Load<'l> {
         if !twice.is_empty() {
             self.find_first(&twice)?;
         }
-        // What stands in front of a fault was handed out in front of it, and what was handed out is decoded.
+        // Batches in front of a fault were handed out before it, and each batch handed out is decoded.
         if let Some(fault) = done.iter().filter_map(|done| done.fault.as_ref()).min_by_key(|fault| fault.offset) {
             return Err(LoadError::Fault(fault.clone()));
         }
@@ -416,7 +417,7 @@ impl<'l> Load<'l> {
         room: impl Fn(usize, usize),
         mut hand: impl FnMut(Batch, usize) -> bool,
     ) -> Result<(), LoadError> {
-        // Of what comes by a connection nobody knows that there will be as much as it says.
+        // A file from a connection may be shorter than it says.
         let most = if self.again.is_some() { u64::MAX } else { ROOM };
         loop {
             let (left, instance) = (self.file.left(), self.terms.instance);
@@ -455,7 +456,7 @@ impl<'l> Load<'l> {
     /// Reads the file again up to what is wrong first: of two records of a key, any can have been stored first.
     ///
     /// # Errors
-    /// What is wrong.
+    /// The fault.
     fn find_first(&self, twice: &[&Twice]) -> Result<(), LoadError> {
         let Some((disk, path)) = self.again else {
             return twice
@@ -490,10 +491,10 @@ impl<'l> Load<'l> {
     }
 }
 
-/// What one of several threads does.
+/// The work of one of several threads.
 fn work(batches: &Mutex<Receiver<(Batch, usize)>>, mut inserter: Inserter<'_, '_>, is_failing: &AtomicBool) -> Done {
     let mut fault = None;
-    // The lock ends with the statement; who waits for a batch holds it.
+    // The lock ends with the statement; a thread that waits for a batch holds it.
     while let Ok((batch, database)) = next(batches) {
         // Behind its first fault nothing matters any more: batches come in the order of the file.
         if fault.is_none() {
@@ -523,7 +524,7 @@ fn tell(instance: &Instance, item: &Item<'_>) {
     }
 }
 
-/// Says in the log what the file says of who wrote it.
+/// Logs the writer of the file.
 fn note(instance: &Instance, name: &[u8], text: &[u8]) {
     let number = || std::str::from_utf8(text).ok().and_then(|text| text.parse::<u64>().ok()).unwrap_or(0);
     match name {

@@ -47,12 +47,12 @@ pub fn path(config: &Config) -> PathBuf {
     folder(config).join(file_name(config))
 }
 
-/// What tests have each key's saving or loading wait. Negative numbers are fractions of a microsecond, and too short to be kept.
+/// The delay of each key's saving or loading, for tests. Negative numbers are fractions of a microsecond, and too short to be kept.
 pub(super) fn delay(config: &Config, setting: Number) -> Option<Duration> {
     u64::try_from(config.int(setting)).ok().filter(|&micros| micros > 0).map(Duration::from_micros)
 }
 
-/// What the process' own thread writes before it takes the file's place.
+/// The file that the process' own thread writes before it takes the file's place.
 fn temporary(config: &Config) -> PathBuf {
     folder(config).join(format!("temp-{}.rdb", std::process::id()))
 }

@@ -6,7 +6,7 @@ use crate::exec::replication::Position;
 use crate::persistence::disk::Disk;
 use crate::persistence::rdb::{File, Item, Limits};
 
-/// What the file says of the stream, if it says all of it. A file that cannot be read says nothing; whoever loads it tells why.
+/// The file's position in the stream, if it has all of it. A file that cannot be read has none; its loader reports why.
 pub(super) fn position(disk: &dyn Disk, path: &Path, limits: Limits) -> Option<Position> {
     let mut file = File::open(disk, path, limits, false).ok()?;
     let (mut id, mut offset, mut db) = (None, None, 0);

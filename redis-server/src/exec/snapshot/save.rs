@@ -24,7 +24,7 @@ pub fn locked(instance: &Instance) -> Vec<View<'_>> {
     instance.databases().iter().map(|database| database.lock_all(Lock::Read, now)).collect()
 }
 
-/// Saves all databases, which nobody may change meanwhile: the caller is alone with the data, and says where the stream is.
+/// Saves all databases, which no other thread may change meanwhile: the caller is alone with the data, and passes the stream's position.
 ///
 /// # Errors
 /// The disk's; the file is as it was then.
@@ -77,7 +77,7 @@ pub(crate) fn libraries(instance: &Instance) -> Vec<Box<[u8]>> {
     instance.scripts.with_engine(|engine| engine.libraries().iter().map(|library| library.code.clone()).collect())
 }
 
-/// A snapshot of all data, in which nobody changes anything meanwhile.
+/// A snapshot of all data, without any change meanwhile.
 #[cfg(test)]
 pub(crate) fn whole(instance: &Instance) -> io::Result<Vec<u8>> {
     let views = locked(instance);
@@ -134,7 +134,7 @@ pub(super) fn options(config: &Config, databases: &[Database]) -> WriteOptions {
     }
 }
 
-/// What the genuine server notes in its files too; `at` in milliseconds of Unix time.
+/// The notes that Redis also writes into its files; `at` in milliseconds of Unix time.
 pub(super) fn write_notes<W: Write>(writer: &mut Writer<W>, at: u64, is_aof_base: bool) {
     let number = |number: u64| number.to_string().into_bytes();
     writer.note("redis-ver", crate::REDIS_VERSION.as_bytes());
@@ -160,7 +160,7 @@ pub(super) fn write_imports<W: Write>(writer: &mut Writer<W>, imports: &str) {
     }
 }
 
-/// What is told of the keys' use: what the policy of eviction asks for.
+/// The access data of the keys: those that the policy of eviction needs.
 pub(super) enum Told {
     Nothing,
     Idle,

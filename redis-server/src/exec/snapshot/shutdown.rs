@@ -13,7 +13,7 @@ use crate::exec::instance::Instance;
 use crate::exec::replication::Position;
 use crate::protocol::error::Error;
 
-/// How long who wants to be alone waits between two tries.
+/// The time between two tries to be alone with the data.
 const RETRY: Duration = Duration::from_millis(5);
 
 /// The wish to end, which can be held up and taken back.
@@ -80,7 +80,7 @@ pub enum SaveAtEnd {
 /// How the server may end now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Leave {
-    /// At once: all is saved, and nobody changes anything any more.
+    /// At once: all is saved, and no change follows.
     Saved,
     /// As it likes: nothing was to be saved.
     Unsaved,
@@ -106,12 +106,12 @@ pub struct Shutdown {
     pub save: SaveAtEnd,
     /// Whether it ends even if that fails.
     pub force: bool,
-    /// Whether it waits for nobody.
+    /// Whether it waits for no replica.
     pub now: bool,
 }
 
-/// Waits for replicas, and saves what is to be saved before the server ends; behind that nobody changes anything any more. Waits until it is
-/// alone with the data. With `force` it is ready even if the save has failed.
+/// Waits for replicas, and saves what is to be saved before the server ends; behind that no change follows. Waits until it is alone with
+/// the data. With `force` it is ready even if the save has failed.
 ///
 /// # Errors
 /// Nothing could be saved, or the wish to end was taken back: the server goes on.
@@ -177,9 +177,9 @@ pub fn shut_down(instance: &Arc<Instance>, shutdown: Shutdown, client: &Arc<Clie
     thread::Builder::new().name("shutdown".to_owned()).spawn(work).map(drop)
 }
 
-/// What is said when the server does not end.
+/// The error text of a shutdown that fails.
 pub const GOES_ON: Error = Error::Static("ERR Errors trying to SHUTDOWN. Check logs.");
-/// How often it looks whether who is to be told waits already.
+/// How often it looks whether the client to be told waits already.
 const TRIES: usize = 200;
 
 fn save_at_end(instance: &Instance, force: bool, position: Option<Position>) -> io::Result<Leave> {

@@ -1,5 +1,5 @@
-//! The process that stands for a snapshot in the making: operators and their tools look for one, because the genuine server
-//! saves by a fork of itself. Nothing is saved by it; but who ends it ends the snapshot, which counts as failed.
+//! The process that stands for a snapshot in the making: operators and their tools look for one, because the genuine server saves by a
+//! fork of itself. Nothing is saved by it; but its end cancels the snapshot, which counts as failed.
 
 use std::io::{self, PipeReader, Read as _};
 use std::os::fd::OwnedFd;
@@ -18,7 +18,7 @@ pub const ARGUMENT: &str = "--stand-in-for-a-save";
 /// A file's number above those of what a server opens first, where it listens.
 const HIGH: i32 = 512;
 
-/// What such a process does: it waits until the server, or the snapshot, has ended.
+/// The work of such a process: it waits until the server, or the snapshot, has ended.
 pub fn run() {
     // Nothing is ever sent: this ends when the other end of the pipe does.
     let _ = io::stdin().read(&mut [0]);
@@ -34,7 +34,7 @@ pub(super) struct StandIn {
 }
 
 impl StandIn {
-    /// Starts one that is called `name`; `ended` is called if somebody else ends it.
+    /// Starts one that is called `name`; `ended` is called if another process ends it.
     ///
     /// # Errors
     /// There can be none.

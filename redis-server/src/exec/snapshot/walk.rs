@@ -1,4 +1,4 @@
-//! The way of a snapshot through the entries that nobody has handed over.
+//! The walk of a snapshot through the entries that were not handed over.
 
 use std::io;
 use std::mem;
@@ -54,7 +54,7 @@ fn discard(instance: &Instance, removed: Vec<(usize, Vec<Removed>)>) {
     }
 }
 
-/// What is done on the way through the entries.
+/// The action on each entry of the walk.
 trait Visitor {
     /// Takes an unsaved entry of database `number`, under the lock of its shard; false leaves it for [`Visitor::between`].
     fn save(&mut self, number: usize, entry: &Entry) -> bool;
@@ -99,7 +99,7 @@ fn walk(instance: &Instance, visitor: &mut impl Visitor) -> io::Result<()> {
         while !Cut::is_settled(instance.databases()) {
             thread::sleep(NAP);
         }
-        // What was exchanged meanwhile may have been passed by.
+        // A database that was swapped meanwhile may have been passed by.
         if Cut::swaps(instance.databases()) == swaps {
             return Ok(());
         }
@@ -188,7 +188,7 @@ impl<'a> Scribe<'a> {
         Ok(())
     }
 
-    /// Saves an entry as a slow call reads it: others read it too, and those who want to change it wait; no lock is held.
+    /// Saves an entry as a slow call reads it: other commands read it too, commands that change it wait; no lock is held.
     fn save_vast(&mut self, number: usize, key: &[u8]) -> io::Result<()> {
         let database = self.instance.database(number);
         let key = database.key(key);
@@ -206,7 +206,7 @@ impl<'a> Scribe<'a> {
         self.save_key(&view, &key);
         drop(view);
         drop(slow);
-        // What has expired is not lent.
+        // Expired entries are not lent.
         self.save_key(&database.lock(std::iter::once((key.shard(), Access::Write)), self.moment.at), &key);
         Ok(())
     }

@@ -23,7 +23,7 @@ pub(super) static STATIC: [(&str, &str); 61] = [
 /// The index of the first dynamic entry.
 pub(super) const FIRST_DYNAMIC: usize = STATIC.len() + 1;
 
-/// What an entry counts beyond its bytes (RFC 7541, 4.1).
+/// The size of an entry beyond its bytes (RFC 7541, 4.1).
 pub(super) const ENTRY_OVERHEAD: usize = 32;
 
 /// The fields of earlier blocks, the newest first.

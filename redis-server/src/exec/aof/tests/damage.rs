@@ -36,7 +36,7 @@ impl Files {
         Self { base: base(BEFORE, is_rdb), is_rdb, incr, manifest }
     }
 
-    /// What a server finds that starts with these files; and the last one afterwards.
+    /// The findings of a server that starts with these files, and the last file afterwards.
     fn load(&self, flags: &[&str]) -> (Result<Found, String>, Vec<u8>) {
         let disk = SimulatedDisk::new(1);
         disk.put(&path(MANIFEST), &self.manifest);
@@ -69,7 +69,7 @@ fn undamaged_files() {
     }
 }
 
-/// What ends early is cut off behind the last whole unit, if the server may.
+/// An incomplete last unit is cut off behind the last whole one, if the server may.
 #[test]
 fn a_last_file_that_ends_early() {
     let files = Files::new(true);
@@ -148,7 +148,7 @@ fn a_damaged_manifest() {
     let first = files.manifest.iter().position(|&byte| byte == b'\n').unwrap() + 1;
     for len in 0..files.manifest.len() {
         let (loaded, _) = Files { manifest: files.manifest[..len].to_vec(), ..files.clone() }.load(&[]);
-        // A line that is missing is missed by nobody; a manifest without lines is none.
+        // The server does not notice a missing line; a manifest without lines is none.
         assert_eq!(loaded.is_err(), len != first, "{len}: {loaded:?}");
     }
     let mut refused = 0;

@@ -19,7 +19,7 @@ const CALLS: [&str; 8] = ["make_folder", "open", "remove", "rename", "sync", "sy
 /// Turns, of 300 ms each, after which a writer has tried again.
 const TURNS: usize = 8;
 
-/// What a server does; false: it has to end, or keeps nothing any more.
+/// The work of a server; false: it has to end, or keeps nothing any more.
 type Work = fn(&mut Life, Fsync) -> bool;
 
 /// Three units are there.
@@ -60,7 +60,7 @@ fn check(is_rdb: bool, seed: u64, fault: Fault, work: Work, name: &str) {
         if goes_on {
             recover(&disk, life, is_rdb, &what);
         } else {
-            // Who cannot begin stays off.
+            // An append-only file that cannot begin stays off.
             assert!(fsync == Fsync::Always || name == WORK[2].0, "{what}");
             let (acknowledged, said) = (life.acknowledged(), life.said);
             assert!(acknowledged >= 3);
@@ -113,8 +113,8 @@ fn what_is_refused_for_long() {
     }
 }
 
-/// Linux drops what it could not force to disk, and says so once. What is acknowledged from then on is on disk nevertheless: a new base has
-/// it, and nothing is said to be on disk before.
+/// Linux drops what it could not force to disk, and says so once. Later acknowledged writes are on disk nevertheless: a new base has it,
+/// and nothing is said to be on disk before.
 #[test]
 fn what_could_not_be_forced_to_disk_is_not_taken_for_durable_when_the_disk_works_again() {
     for is_rdb in [true, false] {
@@ -154,7 +154,7 @@ fn a_clock_that_is_set_back_puts_nothing_off() {
     assert_eq!(life.acknowledged(), life.said);
 }
 
-/// What is for replicas only may be written past when a cut is told in front of it.
+/// Bytes for replicas only may be written past when a cut is told in front of them.
 #[test]
 fn a_cut_that_is_passed_already_is_made_all_the_same() {
     let (disk, mut life) = begin(true, 1);

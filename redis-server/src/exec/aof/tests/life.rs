@@ -21,10 +21,10 @@ use crate::types::{List, ListLimits};
 
 /// Units that one life of the server may say.
 const UNITS: u64 = 12;
-/// What `everysec` may lose, in milliseconds.
+/// Milliseconds of writes that `everysec` may lose.
 const PROMISE: u64 = 2000;
 
-/// What is for replicas only, behind every third unit.
+/// Bytes for replicas only, behind every third unit.
 const APART: &[u8] = b"*1\r\n$7\r\nUNKNOWN\r\n";
 
 /// A server without clients.
@@ -39,7 +39,7 @@ pub(super) struct Life {
     now: u64,
     /// By how much Unix time was set back, in milliseconds.
     set_back: u64,
-    /// What is kept while the last file does not count: what was when it began.
+    /// The numbers kept while the last file does not count: those of its begin.
     floor: u64,
 }
 
@@ -144,7 +144,7 @@ impl Life {
         Ok(Self { disk: disk.clone(), writer, is_rdb, said, ends, offset: 0, now: 1000, set_back: 0, floor: said })
     }
 
-    /// What must be there from now on, whatever happens.
+    /// The numbers that must be there from now on, in any case.
     pub(super) fn acknowledged(&mut self) -> u64 {
         if self.writer.log().is_listed() {
             let durable = self.writer.durable();
@@ -161,7 +161,7 @@ impl Life {
         self.ends.push((self.said, self.offset, self.now));
         let mut apart = Vec::new();
         if self.said.is_multiple_of(3) {
-            // What is for replicas only is in no file.
+            // Bytes for replicas only are in no file.
             let begin = self.offset;
             bytes.extend_from_slice(APART);
             self.offset += APART.len() as u64;

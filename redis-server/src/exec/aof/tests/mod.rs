@@ -1,4 +1,4 @@
-//! What is kept on a disk that fails, forgets, hangs, or has been damaged.
+//! The files on a disk that fails, forgets, hangs, or has been damaged.
 
 mod crashes;
 mod damage;

@@ -23,7 +23,7 @@ use crate::runtime::start_at;
 const FOLDER: &str = "AOF_PANICS_FOLDER";
 const ACKNOWLEDGED: usize = 100;
 
-/// What of a disk makes its caller panic: to make files of this name, or to force any to disk.
+/// The call of the disk that panics: to make files of this name, or to force any to disk.
 #[derive(Debug, Default)]
 struct Trap {
     at_base: AtomicBool,

@@ -1,4 +1,4 @@
-//! What clients notice of a disk that hangs or refuses.
+//! The behaviour towards clients while a disk hangs or refuses.
 
 use std::io::{self, BufRead as _, BufReader, Read, Write as _};
 use std::net::TcpStream;
@@ -54,7 +54,7 @@ impl HangingDisk {
         self.gate.1.notify_all();
     }
 
-    /// Whether somebody waits for it.
+    /// Whether a thread waits for it.
     fn is_hanging(&self) -> bool {
         self.gate.0.lock().unwrap().waiting > 0
     }
@@ -311,7 +311,7 @@ fn a_disk_that_refuses_for_long_makes_nobody_wait() {
     until("the disk works again", || setting.ask("INCR a").starts_with(':'));
 }
 
-/// What a client sends that changes nothing yet, what it sends then, and the lines that it is answered.
+/// A client's commands that change nothing yet, its next command, and the lines of the answer.
 const CHANGES: [(&str, &str, &[&str]); 6] = [
     ("", "SET a 1", &["+OK"]),
     ("", "SET a 2\r\nGET a\r\nDEL a", &["+OK", "$1", "2", ":1"]),
@@ -341,8 +341,8 @@ fn no_reply_leaves_before_its_write_has_returned() {
     }
 }
 
-/// Those whose commands have changed nothing wait as well, if their replies show what was changed: readers, those who are served what
-/// others have pushed, and those who hear of it.
+/// Clients whose commands have changed nothing wait as well, if their replies show changes: readers, clients served with values that
+/// others pushed, and subscribers.
 #[test]
 fn whatever_shows_a_change_waits_for_its_write() {
     for appendfsync in ["everysec", "no"] {

@@ -11,7 +11,7 @@ fn instance(workers: usize) -> Arc<Instance> {
     Arc::new(Instance::new(Arc::new(config), &crate::commands::TABLE))
 }
 
-/// What has become of a file: its digest, or what is wrong with it. In the order of the file, or on so many threads.
+/// The result of a file: its digest, or its fault. `threads`: in the order of the file, or on so many threads.
 fn loaded(path: &Path, threads: Option<usize>) -> String {
     let instance = instance(threads.unwrap_or(1));
     let worker = Worker::new(Arc::clone(&instance));
