@@ -59,7 +59,6 @@ const MAY_FETCH: &[&str] = &[
     "http-server/src/engine/http3/stream.rs",
     // When a second is over, in which a client may send so much.
     "http-server/src/engine/http3/wire.rs",
-    "http-server/src/engine/hyper.rs",
     "http-server/src/engine/output.rs",
     "http-server/src/engine/upgrade.rs",
     "http-server/src/engine/watch.rs",
