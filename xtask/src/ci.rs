@@ -330,8 +330,10 @@ impl Fuzzer {
     /// without, and `cargo fuzz run` has them, to run a failing input again.
     fn build() -> Command {
         let mut build = Self::cargo();
-        build.args(["build", "--target", &Self::host(), "--target-dir"]).arg(Self::folder());
+        build.args(["build", "--codegen-units", "16", "--target", &Self::host(), "--target-dir"]).arg(Self::folder());
         build.env("RUSTFLAGS", "-Cdebuginfo=0 -Cstrip=debuginfo");
+        // Compilers work longer than the few seconds of fuzzing that the gate has: fast programs would not pay for themselves.
+        build.env("CARGO_PROFILE_RELEASE_OPT_LEVEL", "1");
         build
     }
 
