@@ -142,10 +142,10 @@ fn report(mut found: Vec<(&Block, Result<Done>, f64)>, show: bool) -> Result<()>
     Ok(())
 }
 
-/// The blocks of every README, and of what stands in the place of a part of one.
+/// The blocks of every README, and of the documents in docs/.
 fn all_blocks() -> Result<Vec<Block>> {
     let mut list = Command::new("git");
-    list.args(["ls-files", "--cached", "--others", "--exclude-standard", "*README.md", "*REDIS.md", "docs/*.md"])
+    list.args(["ls-files", "--cached", "--others", "--exclude-standard", "*README.md", "docs/*.md"])
         .current_dir(crate::workspace::root());
     let mut blocks = Vec::new();
     for name in run_quietly(&mut list)?.lines() {

@@ -47,7 +47,7 @@ fn wait_for_the_port() {
 fn build() -> PathBuf {
     let readme = Path::new(env!("CARGO_MANIFEST_DIR")).join("README.md");
     let outside = Path::new(env!("CARGO_TARGET_TMPDIR")).join("outside");
-    let programs = test_peers::outside(env!("CARGO"), &readme, &outside, &[]);
+    let programs = test_peers::outside(env!("CARGO"), &[&readme], &outside, &[]);
     for name in PROGRAMS {
         let program = fs::read_to_string(outside.join(format!("src/bin/{name}.rs"))).unwrap();
         let lines = program.lines().filter(|line| !line.trim().is_empty()).count();
