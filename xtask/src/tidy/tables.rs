@@ -7,7 +7,7 @@ const EXCEPTIONS: &[(&str, &str)] = &[
     // Sizes of what is built, as `cargo xtask package` and `cargo xtask deploy` print them.
     ("docs/internals/sizes.md", "| Crate | Tarball |"),
     // The behaviour of platforms.
-    ("echonet-lite/README.md", "| | `net` | checked by |"),
+    ("docs/echonet-lite/platforms.md", "| | `net` | checked by |"),
     // The data that may be lost, by the setting.
     ("docs/redis/persistence.md", "| | the process is killed | the machine fails |"),
     // The cost of replies that wait for write(2), beside a build that no longer exists.
