@@ -88,7 +88,13 @@ fn tests(crates: &BTreeSet<String>) -> Command {
 }
 
 /// Documents outside of the folder of the crate whose programs they call.
-const DOCUMENTS: &[(&str, &str)] = &[("redis-server", "docs/redis/")];
+const DOCUMENTS: &[(&str, &str)] = &[
+    ("echonet-lite", "docs/echonet-lite/"),
+    ("grpc-server", "docs/grpc/"),
+    ("http-server", "docs/http/"),
+    ("loadgen", "docs/loadgen/"),
+    ("redis-server", "docs/redis/"),
+];
 
 /// Runs the commands of the READMEs in the crates' folders, and of their [`DOCUMENTS`].
 fn readmes(workspace: &Workspace, crates: &BTreeSet<String>) -> Result<()> {
