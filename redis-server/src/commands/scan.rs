@@ -1,4 +1,4 @@
-//! What SCAN, HSCAN, SSCAN and ZSCAN share: the cursor and the options.
+//! The cursor and the options that SCAN, HSCAN, SSCAN and ZSCAN share.
 
 use crate::command::{Args, Result};
 use crate::config::Level;
@@ -13,7 +13,7 @@ const DEFAULT_COUNT: usize = 10;
 /// Words that one command alone has, which is told.
 const OWNERS: [(&str, &str); 2] = [("NOVALUES", "HSCAN"), ("NOSCORES", "ZSCAN")];
 
-/// What a command has besides the options that all have.
+/// Further options of one command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Extra {
     /// Nothing.

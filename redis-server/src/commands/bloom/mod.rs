@@ -10,7 +10,7 @@ use crate::protocol::Reply;
 use crate::protocol::error::{Error, echo};
 use crate::types::bloom::{Bloom, DEFAULT_GROWTH, Refused};
 
-/// What a filter is made with that nobody has reserved.
+/// Parameters of a filter that a command creates without BF.RESERVE.
 const DEFAULT_ERROR: f64 = 0.01;
 const DEFAULT_CAPACITY: u64 = 100;
 

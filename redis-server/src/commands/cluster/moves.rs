@@ -92,7 +92,7 @@ pub(super) fn sync(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     }
 }
 
-/// What ESTABLISH and FINISH say, in any order.
+/// The arguments of ESTABLISH and FINISH, in any order.
 #[derive(Default)]
 struct Said<'a> {
     source: Option<&'a [u8]>,

@@ -147,7 +147,7 @@ pub(super) fn unpause(cx: &mut Ctx<'_>, _: Args<'_>) -> Result {
     Ok(())
 }
 
-/// What a client is told whose wait another one has ended.
+/// The error reply to a blocked client that CLIENT UNBLOCK … ERROR ends.
 const UNBLOCKED: Error = Error::Static("UNBLOCKED client unblocked via CLIENT UNBLOCK");
 
 /// `CLIENT UNBLOCK client-id [TIMEOUT | ERROR]`

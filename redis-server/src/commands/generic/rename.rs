@@ -46,13 +46,13 @@ fn put(cx: &mut Ctx<'_>, key: &Key<'_>, entry: Entry) {
     }
 }
 
-/// What COPY locks: all databases when it may go to another one.
+/// The lock footprint of COPY: all databases if it has the option `DB`.
 pub(super) fn copy_footprint(args: Args<'_>) -> Footprint {
     let elsewhere = (3..args.len()).any(|at| args.is(at, "DB"));
     if elsewhere { Footprint::Everything } else { Footprint::Keys }
 }
 
-/// What may stand behind COPY's keys.
+/// The options of COPY.
 enum CopyOption {
     Replace,
     /// The database whose number stands at this position.

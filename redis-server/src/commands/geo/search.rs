@@ -167,7 +167,7 @@ enum Order {
     Descending,
 }
 
-/// What is asked for.
+/// The query that the options describe.
 #[derive(Clone, Debug, Default)]
 struct Query<'a> {
     kind: Kind,

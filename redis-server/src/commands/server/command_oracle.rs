@@ -62,7 +62,7 @@ const OF_MODULES: &[&str] = &["json.", "bf."];
 /// Commands that take more arguments since: `WITHSCORE`.
 const LONGER: &[&str] = &["zrank", "zrevrank"];
 
-/// What a row says, in an order of its own.
+/// The properties in a row, in an order of its own.
 #[derive(Debug, PartialEq)]
 struct Info {
     arity: String,

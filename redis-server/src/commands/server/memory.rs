@@ -44,7 +44,7 @@ fn usage(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     Ok(())
 }
 
-/// What a database takes besides its keys and values.
+/// The memory of a database besides its keys and values.
 struct Tables {
     index: usize,
     keys: usize,
@@ -73,7 +73,7 @@ pub(super) struct Buffers {
     pub(super) backlog: u64,
     /// For the disk.
     pub(super) aof: u64,
-    /// What clients hold that are no replicas.
+    /// For clients other than replicas.
     pub(super) clients: u64,
 }
 
@@ -148,7 +148,7 @@ fn stats(cx: &mut Ctx<'_>, _args: Args<'_>) -> Result {
     Ok(())
 }
 
-/// What stands in front of the databases: what is in use, and what of it is nobody's data.
+/// The figures before those of the databases: the memory in use, and its part that is no user data.
 fn before_databases(cx: &Ctx<'_>, buffers: &Buffers) -> Vec<(&'static str, Figure)> {
     let (instance, used) = (cx.instance(), used_memory());
     let scripts = &instance.scripts.figures;
@@ -173,7 +173,7 @@ fn before_databases(cx: &Ctx<'_>, buffers: &Buffers) -> Vec<(&'static str, Figur
     figures.into_iter().map(|(name, bytes)| (name, Figure::Int(bytes as i64))).collect()
 }
 
-/// What stands behind them: the sums, and what the allocator has of the system.
+/// The figures after those of the databases: the sums, and the allocator's memory.
 fn behind_databases(cx: &Ctx<'_>, tables: &[Tables], buffers: &Buffers) -> Vec<(&'static str, Figure)> {
     use Figure::{Int, Ratio};
     let (used, resident) = (used_memory(), memory::resident());

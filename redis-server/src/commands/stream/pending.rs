@@ -7,7 +7,7 @@ use crate::protocol::Reply;
 use crate::protocol::error::Error;
 use crate::types::{Group, Pending, StreamId};
 
-/// What to list.
+/// The options of XPENDING.
 #[derive(Debug)]
 struct Filter<'a> {
     start: StreamId,
