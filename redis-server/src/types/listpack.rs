@@ -13,7 +13,7 @@ use crate::protocol::number::{IntText, parse_i64};
 /// Ends a listpack in Redis' own layout.
 const END: u8 = 0xff;
 
-/// What a listpack takes beyond its entries in Redis' own layout (header and end mark).
+/// The bytes of a listpack besides its entries in Redis' own layout (header and end mark).
 const OVERHEAD: usize = 7;
 
 /// A gap larger than this is closed at once; it keeps the offset within 32 bits.
@@ -70,7 +70,7 @@ impl fmt::Debug for Text<'_> {
     }
 }
 
-/// What an entry holds.
+/// The value of an entry.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Entry<'a> {
     Bytes(&'a [u8]),
@@ -512,7 +512,7 @@ impl Listpack {
     }
 }
 
-/// What the allocator gives where so many bytes are wanted: it has four sizes to a doubling, 16 bytes apart at least.
+/// The size of the block that the allocator returns for `bytes`: it has four sizes to a doubling, at least 16 bytes apart.
 pub(crate) fn allocated(bytes: usize) -> usize {
     const LEAST_STEP: usize = 16;
     let doubling = bytes.saturating_sub(1).max(LEAST_STEP).ilog2();

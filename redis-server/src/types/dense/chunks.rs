@@ -119,7 +119,7 @@ impl<T, const CHUNK: usize> Chunks<T, CHUNK> {
 fn grow<T>(piece: &mut Vec<T>, all: usize, most: usize) {
     let len = piece.len();
     let more = if len * size_of::<T>() < GROWS_SLOWLY { len / 2 } else { all / 8 };
-    // What is aligned to more than any allocation is cut out of one that is so much longer.
+    // For an alignment above that of any allocation, the buffer is longer by `align` bytes.
     let align = if align_of::<T>() > align_of::<u128>() { align_of::<T>() - 1 } else { 0 };
     let room = (allocated((len + more.max(1)) * size_of::<T>() + align) - align) / size_of::<T>();
     piece.reserve_exact(room.min(most) - len);

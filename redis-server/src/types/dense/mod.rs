@@ -22,7 +22,7 @@ pub(super) trait Keyed {
     fn key(&self) -> &Self::Key;
 }
 
-/// What an element is found by: equal ones have equal hashes.
+/// The lookup key of an element: equal keys have equal hashes.
 pub(super) trait Key: Eq {
     fn write_to(&self, hasher: &mut impl Hasher);
 }

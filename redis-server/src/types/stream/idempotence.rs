@@ -65,7 +65,7 @@ impl Idempotence {
         Self { limits, producers: BTreeMap::new(), added: 0, duplicates: 0 }
     }
 
-    /// What a file says that was known; `None` if that cannot be.
+    /// Restores the ids of a file; `None` if the file is not consistent.
     pub fn from_parts<'a>(
         limits: IdmpLimits,
         (added, duplicates): (u64, u64),

@@ -36,7 +36,7 @@ struct Segment {
     selector: Selector,
 }
 
-/// What a step leads to.
+/// The selector of one step.
 #[derive(Debug)]
 enum Selector {
     /// All values in a container.
@@ -51,7 +51,7 @@ enum Selector {
     Filter(Filter),
 }
 
-/// What is wrong with a path.
+/// A syntax error in a path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PathError {
     text: String,
