@@ -384,8 +384,8 @@ impl Entry {
         let shape = self.shape();
         debug_assert!(shape.flags & OBJECT == 0, "the value is inside the block");
         let layout = Shape { value_len, ..shape }.layout();
-        // SAFETY: the block was allocated with the layout of its shape, and `layout` checked the new size. What the
-        // block held stays, up to the shorter of both lengths.
+        // SAFETY: the block was allocated with the layout of its shape, and `layout` checked the new size. `realloc` keeps the content, up
+        // to the shorter of both lengths.
         let block = unsafe { realloc(self.0.as_ptr().cast(), shape.layout(), layout.size()) };
         let Some(head) = NonNull::new(block.cast::<Header>()) else { handle_alloc_error(layout) };
         self.0 = head;
@@ -506,7 +506,8 @@ impl Entry {
     /// A second pointer to the same block.
     ///
     /// # Safety
-    /// Nobody may change or drop the entry as long as the second one is used, which must be forgotten, and never be changed.
+    /// As long as the second pointer is in use, the entry must be neither changed nor dropped. The second pointer itself must be forgotten
+    /// and never be changed.
     pub(super) unsafe fn second(&self) -> Self {
         Self(self.0)
     }

@@ -12,7 +12,7 @@ use super::table::{self, Table};
 use super::view::View;
 use crate::types::SmallBytes;
 
-/// What was removed from a shard because its time was over.
+/// The expired entries and fields that were removed from a shard.
 pub struct Expired {
     /// Entries, to be dropped without the shard's lock.
     pub entries: Vec<Entry>,

@@ -79,12 +79,12 @@ impl<'a> View<'a> {
 }
 
 impl Slot<'_, '_, '_> {
-    /// What is there.
+    /// The entry of the key.
     pub fn entry(&self) -> Option<&Entry> {
         table::entry_at(self.view.table(&self.key), self.key.bucket as usize, self.key.bytes)
     }
 
-    /// What is there, to be changed. Expiry is changed by [`Slot::expire`] only.
+    /// The entry of the key, for changes. Expiry is changed by [`Slot::expire`] only.
     pub fn entry_mut(&mut self) -> Option<&mut Entry> {
         let (key, db) = (self.key, self.view.db);
         let entry = table::entry_at_mut(self.view.table_mut(&key), key.bucket as usize, key.bytes)?;

@@ -1,4 +1,4 @@
-//! What a cluster's node asks of a whole hash slot, which is a shard of its database ([`Database::by_slot`]).
+//! Operations of a cluster node on a whole hash slot, which is a shard of its database ([`Database::by_slot`]).
 
 use super::database::{Access, Database, Happening, Key};
 use super::entry::Entry;
