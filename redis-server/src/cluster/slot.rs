@@ -98,7 +98,7 @@ fn crc16<const STOPS: bool>(bytes: &[u8]) -> Option<u16> {
     Some(sum)
 }
 
-/// What some bytes make of a sum.
+/// The checksum after some more bytes.
 #[inline(always)]
 #[allow(clippy::inline_always, reason = "measured: as above")]
 fn step<const N: usize, const STOPS: bool>(sum: u16, bytes: &[u8; N]) -> Option<u16> {

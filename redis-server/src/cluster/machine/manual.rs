@@ -61,7 +61,7 @@ impl Machine {
         self.ping(link, Kind::Ping, now);
     }
 
-    /// Nobody writes any more, as was asked for, and the stream of changes ends at `offset`.
+    /// The writes are paused, as the failover requested, and the replication offset is final.
     pub fn writes_paused(&mut self, offset: u64, now: Millis) {
         let Some(replica) = self.manual.replica else { return };
         self.facts.offset = offset;

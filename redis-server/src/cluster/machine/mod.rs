@@ -88,7 +88,7 @@ pub struct Machine {
     counters: Counters,
     /// Packets that are not read: what tests do to see a node that misses some.
     dropped: Option<Kind>,
-    /// What is to be done before the call ends.
+    /// The work to do before the call ends.
     agenda: Agenda,
     /// Slots that are gone, and whose keys must go.
     doomed: SlotSet,
@@ -100,7 +100,7 @@ pub struct Machine {
     actions: VecDeque<Action>,
 }
 
-/// What CLUSTER INFO counts.
+/// The counters of CLUSTER INFO.
 #[derive(Clone, Copy, Debug, Default)]
 struct Counters {
     sent: [u64; Kind::ALL.len()],
@@ -110,13 +110,13 @@ struct Counters {
     overflowed_links: u64,
 }
 
-/// What a change entails, done once where several entail it.
+/// The consequences of a change. Each is done once, even if several changes entail it.
 #[derive(Clone, Copy, Debug, Default)]
 struct Agenda {
     health: bool,
     election: bool,
     manual: bool,
-    /// Who serves what has changed.
+    /// The owners of slots have changed.
     route: bool,
     /// Something of the view has changed that is no matter of who serves what.
     show: bool,
@@ -151,17 +151,17 @@ impl Machine {
         self.election.due().map_or(self.next_period, |due| due.min(self.next_period))
     }
 
-    /// What is to be done next.
+    /// The next action.
     pub fn poll(&mut self) -> Option<Action> {
         self.actions.pop_front()
     }
 
-    /// Who serves what, as of now.
+    /// The current routing.
     pub fn routing(&self) -> Arc<Routing> {
         Arc::clone(&self.routing)
     }
 
-    /// What those know who have the data; to be told before [`tick`](Self::tick) and before subcommands.
+    /// Takes the data owner's facts. To be called before [`tick`](Self::tick) and before subcommands.
     pub fn observe(&mut self, facts: Facts) {
         self.agenda.show |= (self.facts.offset == 0) != (facts.offset == 0);
         self.facts = facts;
@@ -187,7 +187,7 @@ impl Machine {
         self.dropped = kind;
     }
 
-    /// What others are told of this node is what the settings say.
+    /// Copies the announced properties of this node from the settings.
     fn introduce_myself(&mut self) {
         let settings = &self.settings;
         let me = self.nodes.myself_mut();
@@ -241,7 +241,7 @@ impl Machine {
         self.act(Action::Log(level, line));
     }
 
-    /// Who this node is, or follows.
+    /// This node if it is a primary, otherwise the primary that it follows.
     fn my_primary(&self) -> Option<Key> {
         self.nodes.primary_of(self.nodes.me())
     }

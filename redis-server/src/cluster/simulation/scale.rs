@@ -24,7 +24,7 @@ const LONG_STEP: Millis = 250;
 /// A packet in a thousand is lost and sent again, one in a million breaks its connection.
 const NET: Net = Net { losses: 1000, resets: 1, ..Net::GOOD };
 
-/// What was measured of one size, or what the rules make one expect. Times are in milliseconds.
+/// The figures of one size, measured or predicted by the rules. Times are in milliseconds.
 #[derive(Clone, Copy, Debug)]
 struct Figures {
     /// Bytes that a node sends in a second.
@@ -79,7 +79,7 @@ impl Figures {
         }
     }
 
-    /// What the rules say of a cluster whose nodes send so many packets a second.
+    /// The prediction of the rules for a cluster whose nodes send `packets` packets per second.
     ///
     /// - `talk`, `packets`: at most. A node asks one other in a second, and each other one twice in a timeout, and is answered;
     ///   others ask it as much. A packet tells of a tenth of the nodes, and of three at least.

@@ -69,7 +69,7 @@ pub(super) struct Host {
     settings: Settings,
     /// How often it has been started.
     pub(super) life: u64,
-    /// What its slots hold, and what comes of those of others.
+    /// The data of its slots, and the arriving data of other nodes' slots.
     pub(super) data: Data,
     pub(super) arriving: BTreeMap<NodeId, Data>,
     conns: HashMap<Link, usize>,
@@ -153,7 +153,7 @@ impl World {
         at
     }
 
-    /// What a server's file says.
+    /// Sets the content of a server's file.
     pub(super) fn write_disk(&mut self, host: usize, text: &str) {
         self.hosts[host].disk = [text.to_owned(), text.to_owned()];
     }

@@ -73,7 +73,7 @@ impl Machine {
         }
     }
 
-    /// CLUSTER CANCELSLOTMIGRATIONS. What has been let go is taken back: an operator knows that the target is gone for good.
+    /// CLUSTER CANCELSLOTMIGRATIONS. Slots that were released are taken back: the operator knows that the target is gone for good.
     ///
     /// # Errors
     /// There is none; or one whose slots cannot be taken back, as the others are out of reach.
@@ -226,7 +226,7 @@ impl Machine {
         self.common_owner(&self.moves.0[at].slots) == Some(self.nodes.me())
     }
 
-    /// Whoever may still believe to have the slots, has them since an older epoch from now on.
+    /// Takes the slots back with a new epoch. A node that still believes to own them then has an older epoch.
     fn take_back(&mut self, at: usize, now: Millis) {
         let name = self.moves.0[at].name;
         self.log(Level::Warning, format!("The slots of migration {name} are taken back with a new epoch"));

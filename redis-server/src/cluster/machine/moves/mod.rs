@@ -1,5 +1,5 @@
-//! Slots that move as a whole. Whoever has them sends what they hold to whom they are for, and what is changed in them meanwhile;
-//! lets nobody write to them for a moment; and lets go. All that can fail before that leaves them where they were.
+//! Slots that move as a whole. The source sends the slots' keys to the target, and the changes that clients make meanwhile. It then pauses
+//! writes to the slots for a moment and releases them. All that can fail before that leaves them where they were.
 //!
 //! ```text
 //! source                                                      target
@@ -14,12 +14,12 @@
 //! success ◀──────────────────────────────────────────────────── success
 //! ```
 //!
-//! **No write is lost.** What the source has let go it does not take back by the clock: the target may have taken it, and nobody
-//! who knows may be in reach. It keeps the slots closed for writes, also over a restart, until one of these has spoken: the
-//! target, by a claim; the target, by an answer without one to a question that was asked when the permission had lapsed
-//! ([`LEASE`]); the replica that was elected in the failed target's place; or an operator (`CLUSTER CANCELSLOTMIGRATIONS`). Where the
-//! target may have passed them on meanwhile, all other primaries must have been heard as well.
-//! Where the source takes them back, and the target could still believe to have them, it takes an epoch above the one that it gave.
+//! The source does not take released slots back after a timeout: the target may own them, and no node that knows may be in reach. It keeps
+//! the slots closed for writes, also over a restart, until one of these has spoken: the target, by a claim; the target, by an answer
+//! without one to a question that was asked when the permission had lapsed ([`LEASE`]); the replica that was elected in the failed target's
+//! place; or an operator (`CLUSTER CANCELSLOTMIGRATIONS`). Where the target may have passed them on meanwhile, all other primaries must
+//! have been heard as well. Where the source takes them back, and the target could still believe to have them, it takes an epoch above the
+//! one that it gave.
 
 mod export;
 mod import;
@@ -34,7 +34,7 @@ use crate::cluster::SlotSet;
 use crate::cluster::moves::{LEASE, MoveInfo, Order, Progress, Ranges, Word};
 use crate::protocol::error::Error;
 
-/// What clocks of two nodes may differ in running while a permission is of use.
+/// The largest drift between the clocks of two nodes while a permission is valid.
 const SLACK: Millis = 1000;
 
 /// How often the other node hears that this one is there.
@@ -65,7 +65,7 @@ enum Stage {
     WaitingForPaused,
     /// Permission is of use until then.
     FailoverRequested(Millis),
-    /// What has come is to go, as soon as nothing comes any more.
+    /// The imported keys are deleted once the connection is closed.
     Stopping,
     CleaningUp,
     /// Of its replicas, and of who starts with what it had then.
@@ -259,7 +259,7 @@ impl Machine {
             let is_known = self.nodes.find(if job.is_import { source } else { target }).is_some();
             let is_of = |id: NodeId| owner.is_some_and(|owner| self.nodes.at(owner).id == id);
             if !job.is_import && is_of(target) {
-                // Who had no others follows the target from now on.
+                // A primary that has no other slots follows the target from now on.
                 self.end_move(at, Stage::Succeeded, "", now);
             } else if self.nodes.myself().is_replica() {
                 match job.is_import {
@@ -288,7 +288,7 @@ impl Machine {
         }
     }
 
-    /// What has not happened in time.
+    /// Handles timeouts.
     pub(super) fn look_after_moves(&mut self, now: Millis) {
         for at in self.moves.places(|job| job.stage.is_own()) {
             let job = &self.moves.0[at];
@@ -308,7 +308,7 @@ impl Machine {
                 _ => {}
             }
         }
-        // What is still to be loaded, or to be heard, may say more of them.
+        // The rest of the file or of the replication stream may still end the move.
         if self.nodes.myself().is_primary() && !self.facts.is_loading && !self.facts.follows {
             for at in self.moves.places(|job| job.stage == Stage::OnPrimary) {
                 self.fail_move(at, "A failover occurred during slot import", now);

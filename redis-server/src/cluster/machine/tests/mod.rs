@@ -134,7 +134,7 @@ impl Bench {
         }
     }
 
-    /// What has been asked for since this was called last.
+    /// The actions since the last call.
     fn take(&mut self) -> Vec<Action> {
         self.take_in();
         std::mem::take(&mut self.actions)
@@ -172,7 +172,7 @@ impl Bench {
     }
 }
 
-/// What a node says.
+/// The header fields of the packets that a test node sends.
 #[derive(Clone)]
 struct Word {
     sender: NodeId,
