@@ -24,7 +24,7 @@ pub struct Span {
     pub len: u32,
 }
 
-/// What a request may be, by the configuration and the client's state.
+/// The limits of a request, by the configuration and the client's state.
 #[derive(Clone, Copy, Debug)]
 pub struct RequestLimits {
     /// `proto-max-bulk-len`, in bytes.
@@ -452,8 +452,7 @@ mod tests {
         check(&[b'*'; 70_000], "too big mbulk count string");
     }
 
-    /// What the short way takes is what the general one makes of the same bytes, whatever they are, and what it leaves it leaves
-    /// untouched.
+    /// For any input, the fast path parses the same request as the general parser, or leaves the input untouched.
     #[test]
     fn the_short_way_reads_what_the_general_one_does() {
         let mut seed = 1u64;
