@@ -1,4 +1,4 @@
-//! What files are kept on: the few things that this server does with a disk, so that tests can have one that fails and forgets.
+//! The disk: the few operations that this server needs, so that tests can replace it with one that fails and loses data.
 
 mod real;
 #[cfg(test)]

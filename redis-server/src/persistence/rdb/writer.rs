@@ -40,7 +40,7 @@ impl Default for WriteOptions {
     }
 }
 
-/// What a file says of a key's use.
+/// A key's usage in a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Access {
     /// Nothing: no policy of eviction asks for it.
@@ -80,7 +80,7 @@ impl<W: Write> Writer<W> {
         save::string(&mut self.packed(), code);
     }
 
-    /// What follows belongs to database `number`, and is so many keys, some of which expire.
+    /// The next records belong to database `number`. The numbers of keys are hints for the reader.
     pub fn database(&mut self, number: usize, keys: usize, expiring: usize) {
         database(&mut self.out, number);
         self.out.put(&[opcode::SIZES]);
@@ -98,7 +98,7 @@ impl<W: Write> Writer<W> {
         Compressing { out: &mut self.out, compressor: self.compressor.as_mut() }
     }
 
-    /// What was taken out of [`Records`].
+    /// Writes the records of [`Records`].
     pub fn records(&mut self, encoded: &Encoded) {
         let mut from = 0;
         for (head, text) in &encoded.strings {
