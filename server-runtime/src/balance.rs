@@ -47,7 +47,7 @@ pub(crate) struct Order {
     pub(crate) share: f64,
 }
 
-/// What the last looks have shown.
+/// The results of the last checks.
 #[derive(Debug, Default)]
 pub(crate) struct Balance {
     crowded: u32,
@@ -227,7 +227,7 @@ mod tests {
         check(0.25, 0.4, false);
         check(0.25, 1.0, true);
         check(0.8, 10.0, false);
-        // What is there goes on gathering.
+        // Existing connections keep gathering.
         assert_eq!(settled(&[0.1, 0.3], 0.8, 1.0), [order(1, 0, 1.0)]);
         assert_eq!(home(&[0.9, 0.2], &[false; 2], 0.8), 0);
         assert_eq!(home(&[0.9, 0.2], &[false; 2], 0.3), 1);

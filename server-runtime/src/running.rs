@@ -306,7 +306,7 @@ impl Handle {
         self.stop.accept.is_triggered()
     }
 
-    /// What goes up when the server is told to end: from then on nothing more is accepted.
+    /// The signal that the server stops accepting connections.
     pub fn closing(&self) -> Shutdown {
         self.stop.accept.clone()
     }
@@ -400,7 +400,7 @@ impl fmt::Debug for Handle {
 /// The thread for what goes on beside the workers.
 const BESIDE: &str = "beside";
 
-/// What goes on there: scrapes, the certificate's SIGHUP, and what is done for several workers.
+/// The work of that thread: scrapes, the certificate's SIGHUP, and the coordination of several workers.
 struct Beside<C> {
     metrics: Option<(std::net::TcpListener, Registry)>,
     handle: Handle,
@@ -408,7 +408,7 @@ struct Beside<C> {
     several: Option<Several<C>>,
 }
 
-/// Whatever sees to it that each of several workers has its part.
+/// The state for the coordination of several workers.
 struct Several<C> {
     /// For the time that the worker who accepts is held up.
     accepting: Accepting,

@@ -288,7 +288,7 @@ mod tests {
         "~a b",
     ];
 
-    /// Whatever makes a user, the words that it is told back in make it again: in a file, nothing is lost or gained.
+    /// The description of any user defines the same user again, so that a file neither loses nor adds anything.
     #[test]
     fn what_is_told_back_makes_the_same_user() {
         let mut seed = 11_u64;
