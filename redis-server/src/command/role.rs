@@ -1,4 +1,4 @@
-//! What commands are to those who run them, beyond their flags.
+//! The roles of commands for the code that runs them, beyond their flags.
 
 /// The part that a command plays. No logic asks for a command's name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
