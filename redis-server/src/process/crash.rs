@@ -181,7 +181,7 @@ fn stack(log: c_int) {
 /// Writes a line, cut off where it is too long.
 fn line(log: c_int, text: fmt::Arguments<'_>) {
     let mut line = Line { bytes: [0; LINE], len: 0 };
-    // What does not fit is left out.
+    // Text that does not fit is cut off.
     let _ = line.write_fmt(text);
     write(log, &line.bytes[..line.len]);
 }
