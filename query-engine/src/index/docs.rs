@@ -44,7 +44,7 @@ impl SortKey {
     }
 }
 
-/// What the index knows of one document.
+/// The data of one document in the index.
 #[derive(Clone, Debug)]
 pub(crate) struct Doc {
     pub(crate) id: Arc<[u8]>,

@@ -30,7 +30,7 @@ pub(crate) type Dictionary = BTreeMap<Box<[u8]>, Postings>;
 /// Tags and missing fields keep documents alone.
 pub(crate) const NUMBERS_ALONE: Keeps = Keeps { positions: false, frequencies: false, fields: false };
 
-/// What one field has beside the words that TEXT fields share.
+/// The index of one field, besides the words that TEXT fields share.
 #[derive(Clone, Debug)]
 pub(crate) enum FieldIndex {
     /// TEXT, and fields that are not indexed.
