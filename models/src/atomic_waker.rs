@@ -14,7 +14,7 @@ impl AtomicWaker {
         Self::default()
     }
 
-    /// Who is woken from now on.
+    /// Sets the task to wake from now on.
     pub fn register(&self, waker: &Waker) {
         *self.0.lock().expect("nobody panics with it") = Some(waker.clone());
     }

@@ -39,7 +39,7 @@ fn listen(park: &Park, releases: &Releases, pipes: &[Arc<Pipe>]) -> usize {
     told
 }
 
-/// Whatever order handlers take pieces in, and however late the connection looks, it is woken for them.
+/// The connection wakes for taken pieces, in whatever order handlers take them, and however late the connection checks.
 #[test]
 fn the_connection_is_told_of_what_is_taken() {
     model(|| {
@@ -56,8 +56,7 @@ fn the_connection_is_told_of_what_is_taken() {
     });
 }
 
-/// What is taken of a body whose stream has ended is nobody's: it neither stays in the account nor keeps the connection from
-/// being told of the next stream's.
+/// Bytes that are taken of an ended stream's body leave the account, and the next stream still wakes the connection.
 #[test]
 fn a_stream_that_ends_leaves_nothing_behind() {
     model(|| {
