@@ -11,7 +11,7 @@ fn benches(path: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../benches").join(path)
 }
 
-/// What `benches/peers/install` has.
+/// The installed programs of `benches/peers/install`.
 fn peers() -> Vec<String> {
     let output = Command::new(benches("peers/install")).arg("--list").output().unwrap();
     assert!(output.status.success());
