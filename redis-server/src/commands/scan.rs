@@ -92,7 +92,7 @@ pub(super) fn cursor(arg: &[u8], level: Level) -> Result<u64> {
     };
     let is_number = digits.iter().all(u8::is_ascii_digit);
     let value = std::str::from_utf8(digits).ok().filter(|_| is_number).and_then(|digits| digits.parse::<u64>().ok());
-    // Seen as an integer first, and refused if it is below 0; what is none, such as -01, wraps as ever.
+    // A negative integer is refused. Other texts with a sign, such as -01, wrap as in Redis 7.
     let is_refused = level >= Level::Redis80 && parse_i64(arg).is_some_and(i64::is_negative);
     let value = value.filter(|_| !is_refused).ok_or(Error::Static("ERR invalid cursor"))?;
     Ok(if negative { value.wrapping_neg() } else { value })

@@ -146,7 +146,7 @@ fn run(cx: &mut Ctx<'_>, args: Args<'_>, may_store: bool) -> Result {
     let source = cx.db.value(args.key(0));
     let must_be_certain = options.stores || cx.is_in_script();
     if must_be_certain && options.keeps_order() && matches!(source, Some(ValueRef::Set(_))) {
-        // A set has no order to keep: what is stored, or given to a script, is put in one that is always the same.
+        // A set has no order to keep, so a result that is stored, or given to a script, is sorted.
         options.by = None;
         options.alpha = true;
     }

@@ -103,7 +103,7 @@ fn unwatch(cx: &mut Ctx<'_>, _: Args<'_>) -> Result {
 const FLAGS: Flags = Flags::NOSCRIPT.and(Flags::LOADING).and(Flags::STALE);
 const QUICK: Flags = FLAGS.and(Flags::FAST).and(Flags::ALLOW_BUSY);
 
-/// Locked for writing: whoever changes a key sees all who watch it.
+/// Locked for writing, so that a thread that changes a key sees all its watchers.
 const WATCHED: KeySpec = KeySpec {
     begin: Begin::Index(1),
     find: Find::Range { last: -1, step: 1, limit: 0 },

@@ -107,7 +107,7 @@ fn changed(cx: &mut Ctx<'_>, key: &Key<'_>) {
     cx.changed_silently(key);
 }
 
-/// Adds elements; what is answered for each, up to the first that was refused.
+/// Adds elements. Returns the result for each, up to the first that is refused.
 fn add_all(cx: &mut Ctx<'_>, key: &Key<'_>, options: Options, elements: Args<'_>) -> Result<Vec<Result<bool>>> {
     let is_new = match cx.db.bloom(key)? {
         Some(_) => false,

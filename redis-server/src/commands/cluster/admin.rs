@@ -1,4 +1,4 @@
-//! CLUSTER: what operators and their tools change.
+//! CLUSTER: subcommands with which operators and their tools change the cluster.
 
 use super::{ask, enabled};
 use crate::cluster::{Failover, SetSlot, SlotSet, parse_slot};

@@ -72,8 +72,8 @@ fn tell(cx: &mut Ctx<'_>, info: &MoveInfo) {
     cx.reply.int(0);
 }
 
-/// `CLUSTER SYNCSLOTS ESTABLISH …`, by which another node begins to bring slots, or what the primary says of those; what else they say
-/// is said on a connection that has begun so.
+/// `CLUSTER SYNCSLOTS`: with ESTABLISH, another node begins to bring slots. A primary also reports its moves with ESTABLISH and FINISH. The
+/// other words belong on a connection that began with ESTABLISH.
 pub(super) fn sync(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     enabled(cx)?;
     match args.at(2).to_ascii_lowercase().as_slice() {

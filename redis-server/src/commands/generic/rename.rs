@@ -38,7 +38,7 @@ fn move_to(cx: &mut Ctx<'_>, args: Args<'_>, replace: bool) -> Result<bool> {
     Ok(true)
 }
 
-/// Stores an entry; what was there is freed as the configuration says.
+/// Stores an entry. The configuration decides how the replaced entry is freed.
 fn put(cx: &mut Ctx<'_>, key: &Key<'_>, entry: Entry) {
     if let Some(replaced) = cx.db.put(key, entry) {
         let in_background = cx.config().is_on(settings::LAZYFREE_LAZY_SERVER_DEL);

@@ -142,8 +142,7 @@ fn compare(name: &str, ours: &Info, genuine: &Info, differences: &mut Vec<String
     }
 }
 
-/// Commands of the genuine server that are not there: what concerns scripts, a cluster, replication, files. A name stands for its
-/// subcommands too.
+/// Commands of Redis that are missing: those on scripts, a cluster, replication and files. A name stands for its subcommands too.
 const MISSING: &[&str] =
     &["eval", "eval_ro", "evalsha", "evalsha_ro", "fcall", "fcall_ro", "function", "save", "script"];
 

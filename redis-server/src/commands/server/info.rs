@@ -1,5 +1,5 @@
-//! `INFO`: what the server says of itself. Fields carry the genuine server's names and stand in its order. Programs read them by
-//! name, so each that it has is there: 0 where this server has nothing of the kind, such as threads that do nothing but I/O.
+//! `INFO`: the server's state. Fields carry the genuine server's names and stand in its order. Programs read them by name, so each that it
+//! has is there: 0 where this server has nothing of the kind, such as threads that do nothing but I/O.
 
 mod stats;
 
@@ -455,7 +455,7 @@ pub(super) fn cpu_seconds() -> Option<[f64; 4]> {
 fn seconds_of(file: &str) -> Option<[f64; 4]> {
     const TICKS: f64 = 100.0;
     let text = std::fs::read_to_string(file).ok()?;
-    // The name in parentheses may hold anything; what is behind it begins with field 3.
+    // The name in parentheses may hold any character; field 3 begins behind it.
     let mut ticks = text.rsplit_once(')')?.1.split_whitespace().skip(11).map(str::parse::<f64>);
     let mut next = || Some(ticks.next()?.ok()? / TICKS);
     Some([next()?, next()?, next()?, next()?])

@@ -1,4 +1,4 @@
-//! `MEMORY`: what values, and the server as a whole, take.
+//! `MEMORY`: the memory of values, and of the server as a whole.
 
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
@@ -52,7 +52,7 @@ struct Tables {
     expires: usize,
 }
 
-/// Every database that has keys; what the call has locked is asked by its view.
+/// Every database that has keys. A database that the call has locked is read through its view.
 fn tables(cx: &Ctx<'_>) -> Vec<Tables> {
     let of = |index: usize, view: &View<'_>| {
         let (main, expires) = view.overhead();
@@ -231,7 +231,7 @@ fn doctor(cx: &mut Ctx<'_>, _args: Args<'_>) -> Result {
     Ok(())
 }
 
-/// MEMORY MALLOC-STATS: what is counted here, then what the allocator says of its pages and arenas.
+/// MEMORY MALLOC-STATS: this server's counters, then the allocator's report on its pages and arenas.
 fn malloc_stats(cx: &mut Ctx<'_>, _args: Args<'_>) -> Result {
     let used = memory::used_here();
     let text = format!(

@@ -151,7 +151,7 @@ pub(super) fn xclaim(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     cx.db.count_look(key);
     cx.db.stream_mut(key)?.and_then(|stream| group_mut(stream, args.at(2))).ok_or_else(missing)?;
     let min_idle = int(args, 4, "ERR Invalid min-idle-time argument for XCLAIM")?.max(0);
-    // Ids come first; what is none begins the options.
+    // Ids come first. The first other argument begins the options.
     let ids: Vec<StreamId> = args.from(5).iter().map_while(|arg| StreamId::parse(arg, 0)).collect();
     let now = cx.now() as i64;
     let options = Options::parse(args, 5 + ids.len(), now)?;

@@ -1,4 +1,4 @@
-//! Messages that are added once, however often their producers send them: what XADD knows of them, XCFGSET, XIDMPRECORD.
+//! Idempotent production: XADD's options for messages that a producer may send again, XCFGSET, XIDMPRECORD.
 
 use std::borrow::Cow;
 
@@ -104,7 +104,7 @@ pub(super) fn xcfgset(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     Ok(())
 }
 
-/// `XIDMPRECORD key producer-id idempotent-id id`: what XADD said to those who follow.
+/// `XIDMPRECORD key producer-id idempotent-id id`: the record of XADD's idempotent id, for replicas and the AOF.
 pub(super) fn xidmprecord(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     let id = parse::id(args.at(4))?;
     let (pid, iid) = (args.at(2), args.at(3));

@@ -1,4 +1,4 @@
-//! XPENDING: what was delivered and not acknowledged.
+//! XPENDING: entries that were delivered but not acknowledged.
 
 use super::{limit, no_group, parse, reply_id};
 use crate::command::{Args, Result};

@@ -1,4 +1,4 @@
-//! XREAD and XREADGROUP: what has come since, now or when it comes.
+//! XREAD and XREADGROUP: new entries, now or when they come.
 
 use super::{
     arrive, group_mut, limit, parse, reply_content, reply_entries, reply_entry, reply_id, say_pending, say_position,
