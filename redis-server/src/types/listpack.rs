@@ -297,7 +297,7 @@ impl Listpack {
     /// The whole listpack as Redis lays it out.
     pub fn to_redis(&self) -> Vec<u8> {
         let mut bytes = Vec::with_capacity(self.bytes());
-        // A listpack of 4 GiB and more is never made: what it comes from has limits.
+        // A listpack of 4 GiB and more never exists, because its sources have limits.
         bytes.extend_from_slice(&(self.bytes() as u32).to_le_bytes());
         bytes.extend_from_slice(&u16::try_from(self.count).unwrap_or(u16::MAX).to_le_bytes());
         bytes.extend_from_slice(self.as_bytes());
@@ -305,8 +305,8 @@ impl Listpack {
         bytes
     }
 
-    /// Reads a whole listpack of Redis; `None` if it is none. Elements in a longer form than they need, which no server
-    /// writes, get their own: whoever changes one in place counts on its length.
+    /// Reads a whole listpack of Redis; `None` if it is none. Elements in a longer form than they need, which no server writes, get the
+    /// shortest one, because changes in place rely on its length.
     pub fn from_redis(bytes: &[u8]) -> Option<Self> {
         let (header, rest) = bytes.split_at_checked(OVERHEAD - 1)?;
         let (&end, entries) = rest.split_last()?;

@@ -5,8 +5,8 @@ use std::slice;
 use crate::types::{GROWS_SLOWLY, allocated};
 
 /// A vector of which an addition moves the elements of its last piece at most, and a list of pieces, which is an ordinary vector: 24 bytes
-/// for each `CHUNK` elements. A piece grows to the allocator's next size, or by an eighth of all elements where that is more: what there is to
-/// spare is small, and little is moved for it.
+/// for each `CHUNK` elements. A piece grows to the allocator's next size, or by an eighth of all elements if that is more. Little space
+/// stays unused, and few elements move.
 #[derive(Clone)]
 pub(super) struct Chunks<T, const CHUNK: usize> {
     /// The first `CHUNK` elements: all that a small table has, without a list of pieces.

@@ -1,7 +1,7 @@
 //! Hashes: fields and their values, some of which may expire.
 //!
-//! The type has no clock: what is read is read [`at`](Hash::at) a moment, at which fields whose time is over are not there.
-//! They stay in the hash, and in its length, until somebody takes them out.
+//! The type has no clock: reads go [`at`](Hash::at) a moment, and skip fields that have expired by then. They stay in the hash, and in its
+//! length, until somebody takes them out.
 
 mod deadlines;
 mod live;

@@ -192,7 +192,7 @@ impl<'t> Parser<'t> {
         Err(self.expected("a string that ends with its quote"))
     }
 
-    /// A character behind a backslash; what is no escape in JSON stays as it is, which patterns rely on.
+    /// A character behind a backslash. Escapes that JSON lacks stay as they are, which patterns rely on.
     fn unescape(&mut self, at: usize, quote: char, c: char, text: &mut String) -> Result<(), PathError> {
         match c {
             'n' => text.push('\n'),
