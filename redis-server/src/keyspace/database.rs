@@ -374,7 +374,7 @@ impl Database {
         self.usage.load()
     }
 
-    /// From now on entries remember this of their use; what they remember by now is taken for it.
+    /// From now on entries record this kind of usage. Their present values are read as such.
     pub fn set_usage(&self, usage: Usage) {
         self.usage.store(usage);
     }
@@ -421,7 +421,7 @@ impl Database {
         self.tell(Happening::Gone { is_evicted: false }, key.bytes);
     }
 
-    /// A reader has met an expired entry, and tells of it: who removes it will not.
+    /// Notifies of an expired entry that a reader has found; its later removal does not notify again.
     #[cold]
     pub(super) fn has_met_expired(&self, key: &Key<'_>) {
         let is_first = self.deadlines(key.shard as usize).announce(key.hash);

@@ -72,7 +72,7 @@ unsafe impl Send for Entry {}
 // SAFETY: as above; shared access only reads, or writes the atomic.
 unsafe impl Sync for Entry {}
 
-/// The shape of a block: what its header says about what follows.
+/// The shape of a block: the layout that its header describes.
 #[derive(Clone, Copy)]
 struct Shape {
     flags: u32,
@@ -411,8 +411,8 @@ impl Entry {
         Some(std::mem::replace(self, new))
     }
 
-    /// Replaces a text inside the block that does not expire by one of the same length that is too long for a number: what most
-    /// values are. Whether that is what they are.
+    /// Replaces a text inside a block without expiry by one of equal length that is too long for a number, which is the most frequent case.
+    /// Whether that is what they are.
     #[inline]
     pub fn overwrite_text(&mut self, value: &Value<'_>) -> bool {
         let Value::Bytes(text) = value else { return false };
@@ -481,7 +481,7 @@ impl Entry {
         }
     }
 
-    /// Takes the place of `old`: what is remembered of its use, and of snapshots.
+    /// Copies the usage and the snapshot's epoch from `old`, which this entry replaces.
     fn follow(&self, old: &Self) {
         self.set_access(old.access());
         self.set_epoch(old.header().meta.load(Relaxed));

@@ -1,4 +1,4 @@
-//! Fields of hashes that expire: who keeps track of them, and takes them out.
+//! The tracking and removal of expired hash fields.
 //!
 //! A shard's index of deadlines has a record for each hash of which fields expire: the time of the first one, and the hash
 //! of its key. The hash knows by which record it is watched; all other records are stale.

@@ -224,7 +224,7 @@ impl Loan<'_> {
 impl Drop for Loan<'_> {
     fn drop(&mut self) {
         self.read.clear_no_drop();
-        // As with exclusive locks: what a panic has left half changed is not given back.
+        // As with exclusive locks, entries that a panic left half changed are not given back.
         if cfg!(not(test)) && self.is_exclusive() && std::thread::panicking() {
             shards::end_process();
         }

@@ -125,8 +125,8 @@ impl Reaper {
         self.counts.silent.load(Relaxed)
     }
 
-    /// Waits until what was given since `silent` was read is freed: whoever has emptied a database, and did not ask for that in
-    /// the background, relies on the memory. Only who holds no lock may call this; it may take long.
+    /// Waits until the garbage that was sent since `silent` was read is freed: a caller that has emptied a database in the foreground
+    /// relies on the memory. Only who holds no lock may call this; it may take long.
     pub fn settle(&self, silent: usize) {
         if self.silent() == silent {
             return;

@@ -17,8 +17,8 @@ use super::table::Table;
 pub(super) struct Shards {
     map: DashMap<Entry, (), RandomState>,
     sides: Box<[Side]>,
-    /// Entries of each, close together: whoever counts keys or looks for some needs no locks. Each is told when an exclusive
-    /// lock is released.
+    /// The number of entries of each shard, close together, so that counting or searching keys needs no locks. Each is told when an
+    /// exclusive lock is released.
     lens: Box<[AtomicU32]>,
 }
 

@@ -14,8 +14,7 @@ pub struct Slot<'v, 'a, 'k> {
 }
 
 impl<'a> View<'a> {
-    /// The place of `key`, for a command that changes: what is there is remembered as used; an entry whose time is over is
-    /// removed first.
+    /// The place of `key`, for a command that changes it. An existing entry counts as used. An expired one is removed first.
     pub fn slot<'v, 'k>(&'v mut self, key: &Key<'k>) -> Slot<'v, 'a, 'k> {
         let (db, by, mut key) = (self.db, self.expired_by, *key);
         let index = table::live_index(self.table_mut(&key), &key, by, |entry| db.expired(&key, entry));

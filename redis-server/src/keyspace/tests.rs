@@ -390,7 +390,7 @@ fn pauses_of_growth() {
             view.set(&key, Value::Bytes(b"value"), None);
             pauses.push((cpu_nanos() - began) / 1000);
         }
-        // The last ones are the largest tables'; what others do to the machine shows in the longest of all.
+        // The last ones are those of the largest tables; the longest of all also shows disturbances of the machine.
         let mut last = pauses.split_off(pauses.len() - shards / 2);
         last.sort_unstable();
         let [median, most] = [last[last.len() / 2], last[last.len() - 1]];

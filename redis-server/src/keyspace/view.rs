@@ -256,12 +256,12 @@ impl<'a> View<'a> {
         self.met.keep = true;
     }
 
-    /// Takes no entry for expired: whoever has said what is to be done says when it goes, too.
+    /// Treats no entry as expired: the primary, or the AOF, records expiry itself.
     pub fn ignore_expiry(&mut self) {
         self.expired_by = 0;
     }
 
-    /// Takes no time that is given for over already: whoever imports data says when it goes.
+    /// Accepts deadlines in the past: the source of an import expires the keys.
     pub fn keep_lasting(&mut self) {
         self.lasting = true;
     }
