@@ -110,7 +110,7 @@ pub enum Level {
 /// Facts that only the owner of the data knows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Facts {
-    /// Where the stream of changes is: what was written, or what was taken from the primary.
+    /// The replication offset: that of the last change, or of the data received from the primary.
     pub offset: u64,
     /// How the primary is heard.
     pub primary_link: PrimaryLink,

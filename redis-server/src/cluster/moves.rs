@@ -1,5 +1,5 @@
-//! Slots that move as a whole from one node to another, as Valkey 9 does it: what the two say to each other, what a node asks of
-//! those who have the data, and what is told of it.
+//! Slots that move as a whole from one node to another, as in Valkey 9: the messages between both nodes, and the requests to and reports
+//! from the code that owns the data.
 
 use std::fmt;
 use std::sync::Arc;
@@ -106,7 +106,7 @@ pub enum Order {
     Say(Word),
     /// End the connection.
     End,
-    /// Target: what comes is for nobody to see yet.
+    /// Target: arriving keys stay invisible.
     Hide(Arc<SlotSet>),
     /// Target, when nothing comes any more: all that has come is to go.
     Drop(Arc<SlotSet>),

@@ -1,4 +1,4 @@
-//! The node table: who there is, who follows whom, and who owns which slot.
+//! The node table: the nodes, the primary of each replica, and the owner of each slot.
 
 use std::collections::HashMap;
 
@@ -128,7 +128,7 @@ pub(super) struct Nodes {
     free: Vec<Key>,
     by_id: HashMap<NodeId, Key>,
     owners: Vec<Option<Key>>,
-    /// Slots whose owner says that it has them not, while nobody else says so: anybody may take them.
+    /// Slots whose owner no longer claims them, and that no other node claims: any node may take them.
     unclaimed: SlotSet,
     assigned: usize,
     me: Key,

@@ -13,7 +13,7 @@ const STEP: usize = 16;
 /// Bytes that are taken in one step of what is left.
 const HALF: usize = STEP / 2;
 
-/// `TABLES[k][byte]`: what `byte` with `k` zeros behind it makes of an empty sum.
+/// `TABLES[k][byte]`: the checksum of `byte` with `k` zeros behind it.
 static TABLES: [[u16; 256]; STEP] = tables();
 
 const fn tables() -> [[u16; 256]; STEP] {

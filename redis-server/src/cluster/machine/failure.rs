@@ -1,8 +1,8 @@
 //! Failure detection: nodes that do not answer, and nodes that have failed.
 //!
-//! A node that does not answer for `cluster-node-timeout` **may have failed**: that is one node's opinion, which gossip carries
-//! as a report. It **has failed** when a majority of the primaries with slots reports it within a window; whoever sees that first
-//! tells all.
+//! A node that does not answer for `cluster-node-timeout` **may have failed**: that is one node's opinion, which gossip carries as a
+//! report. It **has failed** when a majority of the primaries with slots reports it within a window. The first node that sees the majority
+//! tells all others.
 
 use super::{Flags, Key, Level, Machine, Millis, NodeId};
 

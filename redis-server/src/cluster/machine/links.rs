@@ -79,7 +79,7 @@ impl Machine {
         if pinged != 0 {
             node.ping_sent = pinged;
         }
-        // MEET is said once: who has answered it knows us.
+        // MEET is sent once: a node that has answered it knows this one.
         node.flags.clear(packet::Flags::MEET);
         self.settle(now);
     }
@@ -226,7 +226,7 @@ impl Machine {
         Some(state)
     }
 
-    /// It is known now who has connected to us; who had before has lost that connection.
+    /// Notes the node that made an inbound link. Closes an earlier inbound link of that node.
     pub(super) fn identify(&mut self, link: Link, key: Key) {
         let Some(state) = self.links.get_mut(&link).filter(|state| state.is_inbound && state.node != Some(key)) else {
             return;

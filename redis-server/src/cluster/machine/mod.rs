@@ -86,7 +86,7 @@ pub struct Machine {
     /// Numbers packets with gossip.
     told: u64,
     counters: Counters,
-    /// Packets that are not read: what tests do to see a node that misses some.
+    /// The kind of packets to ignore: tests simulate lost packets with it.
     dropped: Option<Kind>,
     /// The work to do before the call ends.
     agenda: Agenda,

@@ -26,7 +26,7 @@ pub(super) struct Saving {
 }
 
 impl Saving {
-    /// Soon: what is lost is learned again.
+    /// Soon: a crash only loses information that other nodes send again.
     pub(super) fn ask(&mut self) {
         self.is_due = true;
     }

@@ -1,6 +1,6 @@
 //! The packets of the cluster bus: a header of 2,256 bytes, all numbers big-endian, and a body by its type.
 //!
-//! [`Packet::parse`] checks every length and every name once, without a copy; what is wrong is no packet. Types that only modules
+//! [`Packet::parse`] checks every length and every name once, without a copy. Bytes with an error are no packet. Types that only modules
 //! use are known and ignored. Valkey's light headers are sent only to nodes that say that they know them; we do not.
 
 mod extension;
@@ -110,7 +110,7 @@ pub struct Packet<'a> {
 /// The content of a packet.
 #[derive(Clone, Debug)]
 pub enum Body<'a> {
-    /// PING, PONG and MEET: what the sender knows of others, and of itself.
+    /// PING, PONG and MEET: gossip about other nodes, and the sender's own extensions.
     Ping(Ping<'a>),
     /// This node has failed.
     Fail(NodeId),

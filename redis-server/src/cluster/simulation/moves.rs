@@ -336,7 +336,7 @@ fn run(seed: u64, seen: &mut Seen) -> Result<(), String> {
     }
 }
 
-/// Some slots of a primary's go to another one; who they are.
+/// Starts a move of some slots between two primaries. Returns both hosts.
 fn begin_move(world: &mut World, random: &mut Random) -> Option<(usize, usize)> {
     let is_fit = |at: &usize| world.is_up(*at) && world.hosts[*at].routing.primary == NOBODY;
     let all: Vec<usize> = (0..world.hosts.len()).filter(is_fit).collect();

@@ -86,7 +86,7 @@ impl Figures {
     /// - `failover`: a timeout without an answer; then reports come with the packets that a node gets, half of which are primaries',
     ///   until most primaries have reported; then the election's mean delay of 750 ms, and two periods of 100 ms.
     /// - `join`: a rumour that each who knows tells others at `rate` grows as the logistic curve does; each meets the new one in its next period.
-    /// - `heal`: who has been cut off serves again when it has seen most primaries for a timeout, for half a second to five.
+    /// - `heal`: a node that was cut off serves again when it has seen most primaries for a timeout, for half a second to five.
     fn by_rules(nodes: usize, timeout: Millis, packets: f64) -> Self {
         let told = (nodes / 10).max(3);
         let asked = 1.0 + (nodes - 1) as f64 / (timeout as f64 / 2000.0);

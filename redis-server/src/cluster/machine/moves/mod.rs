@@ -212,7 +212,7 @@ impl Machine {
         self.moves.0.iter().rev().map(Job::info).collect()
     }
 
-    /// Slots of imports that are not over, by their names: what starts with this node's data must know of them.
+    /// Slots of imports that are not over, by their names; a node that starts with this node's data needs them.
     pub fn imports(&self) -> Vec<(NodeId, Arc<SlotSet>)> {
         let imports = self.moves.0.iter().filter(|job| job.is_import && !job.stage.is_over());
         imports.map(|job| (job.name, Arc::clone(&job.slots))).collect()
@@ -232,7 +232,7 @@ impl Machine {
         self.settle(now);
     }
 
-    /// All data was deleted: what is on its way is not what it was.
+    /// All data was deleted, so moves under way are no longer consistent.
     pub fn flushed(&mut self, now: Millis) {
         self.fail_flushed(|_| true, now);
     }
@@ -348,7 +348,7 @@ impl Machine {
         self.moves.0.iter().any(|job| !job.stage.is_over() && job.slots.has(slot))
     }
 
-    /// A rule that is broken, for a test to find: what is let go is served again.
+    /// A deliberate fault for a test to find: released slots are served again.
     #[cfg(test)]
     pub(in crate::cluster) fn forget_what_is_let_go(&mut self) {
         self.moves.0.retain(|job| !matches!(job.stage, Stage::Granted { .. }));
@@ -387,7 +387,7 @@ impl Machine {
         self.end_move(at, Stage::Failed, why, now);
     }
 
-    /// Ends a move; what has come of an import that fails is deleted before it is over.
+    /// Ends a move. The keys of a failed import are deleted before that.
     fn end_move(&mut self, at: usize, stage: Stage, why: &str, now: Millis) {
         let job = &mut self.moves.0[at];
         why.clone_into(&mut job.message);
