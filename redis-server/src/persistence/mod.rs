@@ -1,6 +1,6 @@
 //! Persistence: the formats of Redis' files, and files that are replaced as a whole.
 //!
-//! Formats take bytes and give bytes; whatever is written goes through [`disk`]. Saving, loading and their locks are in
+//! Formats convert bytes to and from values; all writes go through [`disk`]. Saving, loading and their locks are in
 //! [`exec::snapshot`](crate::exec::snapshot).
 
 pub mod aof;

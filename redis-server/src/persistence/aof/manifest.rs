@@ -22,7 +22,7 @@ pub struct Part {
 /// The files of an append-only file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Manifest {
-    /// Everything up to some moment: what was rewritten last.
+    /// Everything up to some moment: the result of the last rewrite.
     pub base: Option<Part>,
     /// Files that are no longer needed, and that may be gone already; the latest stands in front.
     pub history: Vec<Part>,

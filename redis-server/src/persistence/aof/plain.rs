@@ -86,7 +86,7 @@ impl<W: Write> PlainWriter<W> {
         }
     }
 
-    /// Whether the file could not be written: what else comes is thrown away.
+    /// Whether the file could not be written; later data is dropped.
     pub fn has_failed(&self) -> bool {
         self.failed.is_some()
     }

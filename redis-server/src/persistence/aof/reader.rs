@@ -151,7 +151,7 @@ impl<R: Read> Reader<R> {
         self.check(begin)
     }
 
-    /// Whether all that was cut is as it has to be; what is not is taken back.
+    /// Checks the cut commands, and takes back those from the first invalid one on.
     fn check(&mut self, begin: usize) -> Result<bool, String> {
         let (mut first, mut start) = (0, begin);
         for (number, &(last, end)) in self.ends.iter().enumerate() {

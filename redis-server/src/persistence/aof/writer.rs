@@ -14,7 +14,7 @@ const RETRY: u64 = 1000;
 /// How often `everysec` forces to disk, in milliseconds: so often that a disk which hangs for a second stays within the two that are promised.
 /// Marks are written as often, and where nothing more has come between two looks.
 const PERIOD: u64 = 900;
-/// Bytes that are written at once: what a failure cuts off again at most.
+/// Bytes of one write: the most that a failure must cut off again.
 const PIECE: usize = 1024 * 1024;
 /// Bytes of room that are kept for what comes next.
 const KEPT: usize = 4 * 1024 * 1024;

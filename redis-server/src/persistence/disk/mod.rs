@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 pub enum Open {
     /// Empty, whatever was there.
     Create,
-    /// As it is, made if it is not there; what is written goes to its end.
+    /// Opens the file and creates it if it is missing; writes append.
     Append,
 }
 

@@ -26,7 +26,7 @@ pub struct Contents {
     pub functions: u64,
     /// Auxiliary data of modules, which is left out.
     pub modules: u64,
-    /// Where it ends in the file: what stands behind it belongs to somebody else.
+    /// The file's end; bytes behind it are not part of the file.
     pub end: u64,
 }
 

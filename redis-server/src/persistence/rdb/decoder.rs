@@ -246,7 +246,7 @@ struct Head<'w> {
     expire_at: Option<u64>,
     idle: Option<u64>,
     frequency: Option<u8>,
-    /// Of a stream: what its producers have added.
+    /// Of a stream: the idempotent ids of its producers.
     idempotence: Option<Cow<'w, [u8]>>,
 }
 

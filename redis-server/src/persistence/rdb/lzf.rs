@@ -13,8 +13,8 @@ const REPEAT_MAX: usize = 255 + 9;
 const REPEAT_MIN: usize = 3;
 /// Bits of the hash by which earlier bytes are found.
 const HASH_BITS: u32 = 13;
-/// After two to the power of this many places without a repetition one more is left out at each step: what has none at all is passed
-/// by with a quarter of the looks, and what has some loses little.
+/// After two to the power of this many places without a repetition, each step skips one more. A text without any repetition then needs a
+/// quarter of the steps, and others lose little.
 const PATIENCE: u32 = 5;
 
 /// The compressor's table of hashes, kept from one text to the next to save allocations.

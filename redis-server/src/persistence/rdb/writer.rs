@@ -117,7 +117,7 @@ impl<W: Write> Writer<W> {
         self.out.put(bytes);
     }
 
-    /// Whether the file could not be written: what else comes is thrown away.
+    /// Whether the file could not be written; later data is dropped.
     pub fn has_failed(&self) -> bool {
         self.out.failed.is_some()
     }
@@ -145,8 +145,8 @@ impl<W: Write> Writer<W> {
     }
 }
 
-/// Records that are made before they are written: each run of them says which database it belongs to. Strings are not
-/// compressed yet: whoever makes records has a lock that others wait for.
+/// Records that are made before they are written: each run of them says which database it belongs to. Strings are not compressed yet,
+/// because the thread that makes records holds a lock that others wait for.
 pub struct Records {
     encoded: Encoded,
     database: Option<usize>,
