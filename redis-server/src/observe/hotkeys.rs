@@ -9,7 +9,7 @@ pub const MAX_COUNT: u64 = 64;
 pub const COUNT: u64 = 10;
 /// Keys whose costs are added up at the same time, of each metric, before those that cost least are forgotten; half of them stay.
 const MAX_KEYS: usize = 4096;
-/// Bytes that their names may have; what is longer goes with the others.
+/// Bytes that their names may have; longer names count together.
 const MAX_NAMES: usize = 16 << 20;
 
 /// The parameters of a HOTKEYS session.
@@ -106,7 +106,7 @@ impl HotKeys {
         self.session.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Begins; what was found out before is forgotten.
+    /// Starts a session and drops the results of the last one.
     ///
     /// # Errors
     /// It goes on.
@@ -121,7 +121,7 @@ impl HotKeys {
         Ok(())
     }
 
-    /// Ends; what was found out stays.
+    /// Ends the session and keeps its results.
     ///
     /// # Errors
     /// It does not go on.
