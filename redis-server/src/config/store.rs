@@ -177,7 +177,7 @@ impl Config {
         self.file.as_deref()
     }
 
-    /// Grows by one with every change: whoever keeps a copy of a value compares it.
+    /// Grows by one with every change, for the owners of cached values to compare.
     pub fn generation(&self) -> u64 {
         self.generation.load(Ordering::Acquire)
     }
@@ -323,7 +323,7 @@ impl Config {
     }
 }
 
-/// Values in the making: what directives, read one after the other, mean.
+/// Values in the making, from directives read one after the other.
 pub(super) struct Draft {
     values: Vec<Value>,
     /// Which settings were given: the first save point replaces the default ones, the next ones are added.
