@@ -1,4 +1,4 @@
-//! A client's session: what its connection knows of it, and what others may see and do.
+//! A client's session: the state of its connection, and the part that other threads see and change.
 
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
@@ -512,7 +512,7 @@ impl ClientShared {
         self.ring();
     }
 
-    /// Asks the connection to close at once; what waits here is dropped.
+    /// Asks the connection to close at once, and drops its messages.
     pub fn kill(&self) {
         *self.mailbox() = Mailbox { end: End::Now, ..Mailbox::default() };
         self.set_flag(flag::KILLED, true);

@@ -1,5 +1,5 @@
-//! Keyspace notifications (<https://redis.io/docs/latest/develop/use/keyspace-notifications/>): what happens to keys,
-//! told to subscribers as `notify-keyspace-events` says.
+//! Keyspace notifications (<https://redis.io/docs/latest/develop/use/keyspace-notifications/>): events of keys, published as
+//! `notify-keyspace-events` says.
 
 use crate::clients::output_limit::post;
 use crate::clients::pubsub::{Kind, PubSub};

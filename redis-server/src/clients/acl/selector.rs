@@ -37,7 +37,7 @@ pub struct Selector {
     databases: Option<Vec<u32>>,
 }
 
-/// The largest number of a database: what Valkey allows.
+/// The largest number of a database that Valkey allows.
 const MAX_DATABASE: i64 = i32::MAX as i64;
 
 type Keys = SmallVec<[(usize, Permission); 8]>;

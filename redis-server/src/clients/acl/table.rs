@@ -99,7 +99,7 @@ impl Table {
         Ok(table)
     }
 
-    /// The version: whoever keeps something of a user compares it.
+    /// The version, for the owners of cached permissions to compare.
     #[inline]
     pub fn version(&self) -> u64 {
         self.version.load(Ordering::Acquire)
@@ -236,7 +236,7 @@ impl Table {
         Change { account: Arc::clone(account), after: account.user() }
     }
 
-    /// Ends a change: everybody sees it from now on.
+    /// Ends a change, which then is visible to all threads.
     fn note_default(&self) {
         let user = self.default.user();
         self.open.store(user.is_enabled() && user.has_no_password(), Ordering::Release);

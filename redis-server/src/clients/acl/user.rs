@@ -158,7 +158,7 @@ impl User {
         Err(worst)
     }
 
-    /// Whether a selector that allows the call lets it read every key: what SORT needs for BY and GET.
+    /// Whether a selector that allows the call lets it read every key, which SORT needs for BY and GET.
     pub fn reads_all_keys(&self, asked: &Asked<'_>) -> bool {
         self.all_selectors().any(|selector| selector.reads_all_keys() && selector.allow(asked).is_ok())
     }

@@ -1,4 +1,4 @@
-//! Client-side caching: who has read what, and the way of an invalidation to them
+//! Client-side caching: the keys that clients have read, and the delivery of invalidations to them
 //! (<https://redis.io/docs/latest/develop/reference/client-side-caching/>).
 //!
 //! A key is noted under the lock of the read, and invalidated under that of the write, so that nobody misses a change. An invalidation goes
@@ -217,7 +217,7 @@ impl Tracking {
     /// Everything in some database has gone. Keys are tracked whatever their database, so that all clients are told to
     /// forget all. Returns whether client `by` has to be told behind its reply.
     pub(crate) fn forget_all(&self, config: &Config, by: u64) -> bool {
-        // Also where nobody tracks now: who did may do so again, and has not read these keys any more.
+        // Also without trackers: a former tracker may track again, and has not read these keys since.
         if self.table.keys() != 0 {
             self.table.clear();
         }
