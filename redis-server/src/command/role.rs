@@ -21,7 +21,7 @@ pub enum Role {
     Replica,
     /// Sends a message to subscribers.
     Publish,
-    /// Chooses another database: what follows has its keys there.
+    /// Selects another database, in which the keys of later commands are.
     Select,
     /// Looks into all databases: INFO, MEMORY STATS.
     Survey,
