@@ -69,7 +69,7 @@ impl Journal {
         self.stream.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether changes are written down: somebody wants them, and they are not another server's, which says them itself.
+    /// Whether changes are recorded: a user wants them, and this server follows no primary, which records them itself.
     #[inline]
     pub fn is_on(&self) -> bool {
         (1..MUTE).contains(&self.users.load(Relaxed))
@@ -141,7 +141,7 @@ impl Journal {
         }
     }
 
-    /// The stream's end: what was changed before has its bytes in front of it.
+    /// The stream's end, behind the bytes of all earlier changes.
     pub fn offset(&self) -> u64 {
         self.end.load(Acquire)
     }

@@ -60,7 +60,7 @@ struct Position {
 /// See the module.
 #[derive(Default)]
 pub(super) struct Stream {
-    /// In their order, without gaps; what follows them is in `tail`.
+    /// In their order, without gaps; the bytes behind them are in `tail`.
     pieces: VecDeque<Piece>,
     tail: Vec<u8>,
     tail_begin: u64,
@@ -83,7 +83,7 @@ impl Stream {
         self.pieces.front().map_or(self.tail_begin, |piece| piece.begin)
     }
 
-    /// The first offset from which somebody who comes back can go on: what is there for a slow reader is there for all.
+    /// The first offset from which a replica that comes back can continue. The bytes that are kept for a slow reader are available to all.
     pub(super) fn backlog_begin(&self) -> u64 {
         if self.backlog == 0 { self.end() } else { self.begin().max(self.needed()) }
     }
