@@ -1,4 +1,4 @@
-//! Reports of crashes: what the log has of a process that a signal ends (SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT).
+//! Crash reports: the log's entry on a process that a signal ends (SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT).
 //!
 //! The handler runs on the thread that has crashed, which may hold any lock, so that it calls only what signal-safety(7)
 //! allows. It writes the signal, the thread and the stack. A thread that has waited for this since the start then adds the state
