@@ -1,7 +1,7 @@
 //! An index: documents go in and out, queries read.
 //!
-//! A document that is replaced gets a new number; what the old one left in postings is passed over by queries, because
-//! its number is gone, and removed by [`Index::compact`].
+//! A replaced document gets a new number. Queries skip the old one's postings, because its number is gone, and [`Index::compact`] removes
+//! them.
 
 pub(crate) mod docs;
 pub(crate) mod geo;

@@ -45,7 +45,7 @@ pub(crate) enum Kind {
     Union,
     /// Documents that the child does not match.
     Not,
-    /// Everything; what the child matches scores more.
+    /// All documents; those that match the child score more.
     Optional,
     /// Words that begin with the text (`after`), end with it (`before`), or have it inside (both).
     Affix {
