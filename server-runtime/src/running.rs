@@ -42,7 +42,7 @@ pub fn start<S: Service>(options: Options, service: Arc<S>) -> Result<Running, E
     Bound::new(options)?.start(service)
 }
 
-/// Places that are listened on: who connects waits until [`Bound::start`].
+/// Places that are listened on: clients that connect wait until [`Bound::start`].
 pub struct Bound {
     options: Options,
     tls: Option<Arc<Tls>>,

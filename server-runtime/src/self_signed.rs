@@ -20,8 +20,8 @@ pub enum Shower {
     Server,
 }
 
-/// Whether `certificate` is self-signed, one of `authorities` to the byte, in force at `now`, and made for this use as far as
-/// it says: what OpenSSL accepts. That its holder has the key is for the handshake to prove.
+/// Whether `certificate` is self-signed, one of `authorities` to the byte, in force at `now`, and made for this use as far as it says.
+/// OpenSSL accepts the same certificates. That its holder has the key is for the handshake to prove.
 pub fn is_own_authority(
     certificate: &CertificateDer<'_>,
     authorities: &[CertificateDer<'_>],

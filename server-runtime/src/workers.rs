@@ -111,8 +111,8 @@ impl Drop for Told {
     }
 }
 
-/// Threads of one worker for `spawn_blocking`: for handlers that block, and files that have to come from a disk. tokio's default is 512 for each runtime, and so
-/// for each worker here; what finds none waits for one.
+/// Threads of one worker for `spawn_blocking`: for handlers that block, and files that have to come from a disk. tokio's default is 512 for
+/// each runtime, and so for each worker here. A task without a free thread waits for one.
 const BLOCKING_THREADS: usize = 64;
 
 /// Tasks that are polled between two looks at the sockets: tokio's default is 61. A look costs less than half a microsecond, a
