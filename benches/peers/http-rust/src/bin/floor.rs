@@ -18,7 +18,7 @@ const BODY: &[u8] = b"Hello from Rust";
 /// The header block of the first response: content-type and date, which later blocks refer to.
 const FIRST: &[u8] = b"\x88\x5f\x19text/plain; charset=utf-8\x61\x1dSat, 21 Nov 2026 12:00:00 GMT\x0f\x0d\x02\x31\x35";
 
-/// A value of 100 bytes, for `GET`; what else is asked by redis-benchmark is `SET`.
+/// A value of 100 bytes, for `GET`; the other command of redis-benchmark is `SET`.
 const VALUE: &[u8] =
     b"$100\r\nxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx\r\n";
 const OK: &[u8] = b"+OK\r\n";
