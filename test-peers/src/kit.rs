@@ -34,7 +34,7 @@ pub struct Kit {
     pub programs: &'static [&'static str],
     /// The folder of the crate whose tests want it.
     pub home: &'static str,
-    /// Files, and folders whose contents are meant, below `home`: what is installed starts from copies of them.
+    /// Files, and folders with their contents, below `home`: the installation starts from copies of them.
     pub sources: &'static [&'static str],
     /// The folder for what tests leave behind.
     pub target: &'static str,
@@ -77,7 +77,7 @@ impl Kit {
         Some(folder)
     }
 
-    /// Starts from an empty folder; what the script printed if it fails.
+    /// Installs into an empty folder. On failure, returns the output of the script.
     fn install(&self, folder: &Path, sources: &[(PathBuf, Vec<u8>)]) -> Result<(), String> {
         let _ = fs::remove_dir_all(folder);
         let copy = || -> io::Result<()> {
