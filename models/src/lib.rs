@@ -1,8 +1,8 @@
 //! Synchronisation of redis-server, server-runtime and http2 that is written by hand, under a scheduler that tries orders of its steps.
 //!
-//! The code is the product's own, with other locks and threads (`build.rs`); what it needs of the rest stands here, as small as
-//! can be. A thread that nobody wakes is found as a deadlock: here no time passes. Steps are those of one processor after the
-//! other, so weaker orders of memory are not tried.
+//! The code is the product's own, with other locks and threads (`build.rs`). Its other dependencies stand here, as small as can be. A
+//! thread that nobody wakes is found as a deadlock: here no time passes. Steps are those of one processor after the other, so weaker orders
+//! of memory are not tried.
 //!
 //! `cargo test --manifest-path models/Cargo.toml`; `cargo xtask ci` runs it.
 #![allow(dead_code, unused_imports, reason = "of what the product has, a model uses a part")]

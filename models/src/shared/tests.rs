@@ -27,7 +27,8 @@ fn handler(pipe: &Arc<Pipe>, reads: bool) -> JoinHandle<()> {
     })
 }
 
-/// A connection that sleeps until it is told of all but less than what is due; what it was told.
+/// A connection that sleeps until the released bytes are due, and ends when fewer than that are left. Returns the number of bytes that it
+/// was told of.
 fn listen(park: &Park, releases: &Releases, pipes: &[Arc<Pipe>]) -> usize {
     let mut told = 0;
     while told + DUE <= pipes.len() * PIECES * PIECE {
