@@ -19,7 +19,7 @@ impl AtomicWaker {
         *self.0.lock().expect("nobody panics with it") = Some(waker.clone());
     }
 
-    /// Wakes who was registered.
+    /// Wakes the registered task.
     pub fn wake(&self) {
         let waker = self.0.lock().expect("nobody panics with it").take();
         if let Some(waker) = waker {

@@ -31,7 +31,7 @@ const BACK_OFF: Duration = Duration::from_millis(50);
 /// At most one line in the log for this long, however often accepting fails.
 const LOG_PAUSE: Duration = Duration::from_secs(1);
 
-/// Connections that are accepted, or come from who accepts, before others have their turn: each has something to say at once.
+/// Connections that a worker accepts, or gets from the accepting thread, before others have their turn: each has data to read at once.
 pub(crate) const TURN_ACCEPTS: usize = 4;
 
 /// An accepted connection on its way to its worker, for the first time or from another one.

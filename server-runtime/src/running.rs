@@ -281,7 +281,7 @@ fn await_ready<T>(name: String, told: &Receiver<io::Result<T>>) -> Result<T, Err
     told.recv().unwrap_or_else(|_| panicked()).map_err(|source| Error::Thread { name, source })
 }
 
-/// A running server, for whoever looks at it or ends it. Clones are cheap.
+/// A handle of a running server, to observe or end it. Clones are cheap.
 #[derive(Clone)]
 pub struct Handle {
     stop: Arc<Stop>,
@@ -335,7 +335,7 @@ impl Handle {
     }
 
     /// Asks a share (0 to 1) of one worker's connections to go to another, each when it next has something to do. For
-    /// tests, and for whoever wants a worker's processor for something else: the server itself balances again later.
+    /// tests, and for programs that need a worker's processor for something else: the server itself balances again later.
     ///
     /// Nothing happens where connections [do not move](Service::moves), or to TLS ones.
     ///

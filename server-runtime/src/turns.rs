@@ -53,7 +53,7 @@ pub async fn others() {
 /// Wakes one for each look at the sockets, until there is none.
 async fn serve() {
     loop {
-        // tokio wakes who yields behind what sockets have to tell.
+        // tokio wakes a yielding task behind the events of sockets.
         yield_now().await;
         let next = QUEUE.with_borrow_mut(|queue| {
             let next = queue.tasks.pop_front();

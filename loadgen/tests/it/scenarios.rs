@@ -37,7 +37,7 @@ fn every_plan_is_read_and_installs_what_the_script_has() {
         let started: Vec<&Words> = servers.chain(loads).collect();
         for subject in &plan.subjects {
             let Some(install) = &subject.install else {
-                // A finding is measured by who has nothing yet.
+                // The plan of a finding installs each subject, as its reader may have none.
                 let is_finding = path.file_name().is_some_and(|name| name.to_string_lossy().starts_with('F'));
                 assert!(!is_finding, "{}: {}", path.display(), subject.name);
                 continue;

@@ -281,7 +281,7 @@ pub struct ClientShared {
     waker: AtomicWaker,
 }
 
-/// Sums since a client's arrival, written by whoever serves it.
+/// Sums since a client's arrival, written by the worker that serves it.
 #[derive(Debug, Default)]
 pub struct Traffic {
     /// Bytes that have come from it.

@@ -123,7 +123,7 @@ pub struct Settled {
     pub is_success: bool,
     /// Why not, or nothing.
     pub message: String,
-    /// Whether replicas and the append-only file are to be told: they are not by who was told so itself.
+    /// Whether replicas and the append-only file must learn of it. A replica does not pass on what its primary sent.
     pub is_told: bool,
 }
 

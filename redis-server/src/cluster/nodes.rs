@@ -296,7 +296,7 @@ impl Nodes {
         }
     }
 
-    /// Takes a slot from whoever has it.
+    /// Takes a slot from its owner.
     pub(super) fn unassign(&mut self, slot: u16) -> Option<Key> {
         let key = self.owners[usize::from(slot)].take()?;
         self.unclaimed.remove(slot);

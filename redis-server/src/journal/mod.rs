@@ -180,8 +180,8 @@ impl Journal {
         self.stream().db
     }
 
-    /// Reads what comes from now on. `wake` is called whenever there is something that was not there when the reader had read
-    /// all, under the locks of whoever has written it: it must neither wait nor touch the data.
+    /// Reads from the stream's end on. `wake` runs when bytes arrive after the reader had read all. It runs under the locks of the
+    /// writing thread, so it must neither wait nor touch the data.
     pub fn reader(self: &Arc<Self>, wake: impl Fn() + Send + Sync + 'static) -> Reader {
         let mut stream = self.stream();
         let id = stream.join(self.offset(), Arc::new(wake));
@@ -205,7 +205,7 @@ impl Journal {
         self.stream().cut(reader.0);
     }
 
-    /// Keeps so many bytes before the end for whoever comes back; 0: none.
+    /// Keeps so many bytes before the end for replicas that come back; 0: none.
     pub fn keep_backlog(&self, bytes: u64) {
         let mut stream = self.stream();
         stream.keep_backlog(bytes);
@@ -217,7 +217,7 @@ impl Journal {
         stream.backlog_begin()..self.offset()
     }
 
-    /// Bytes that are taken by what is there, for whomever.
+    /// Bytes of memory that the stream takes, for all readers.
     pub fn held(&self) -> u64 {
         self.stream().held()
     }

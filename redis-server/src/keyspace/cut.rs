@@ -142,8 +142,8 @@ impl Database {
         entry.set_epoch(self.cut.epoch());
     }
 
-    /// An entry is about to be lent to who may change it, and `stand_in` takes its place: whether [`Database::save_lent`] must
-    /// follow. The caller has its shard locked exclusively.
+    /// An entry is about to be lent for changes, and `stand_in` takes its place. Returns whether [`Database::save_lent`] must follow.
+    /// The caller must hold the exclusive lock of its shard.
     pub(super) fn lend(&self, entry: &Entry, stand_in: &Entry) -> bool {
         stand_in.set_epoch(self.cut.epoch());
         let is_unsaved = entry.is_unsaved(self.cut.epoch());

@@ -85,7 +85,7 @@ pub struct Database {
     /// Whether `shards` are to be used: a little later than they are there, when whoever has locked the database before
     /// they were there has locked them.
     made: AtomicBool,
-    /// Held by who makes the shards, or keeps others from making them.
+    /// Held while a thread makes the shards, or keeps others from making them.
     making: Mutex<()>,
     pub(super) interests: Interests,
     pub(super) loans: Loans,

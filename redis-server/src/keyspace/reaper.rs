@@ -126,7 +126,7 @@ impl Reaper {
     }
 
     /// Waits until the garbage that was sent since `silent` was read is freed: a caller that has emptied a database in the foreground
-    /// relies on the memory. Only who holds no lock may call this; it may take long.
+    /// relies on the memory. The caller must hold no lock, as the call may take long.
     pub fn settle(&self, silent: usize) {
         if self.silent() == silent {
             return;

@@ -122,7 +122,7 @@ pub struct Stats {
     base: Mutex<Totals>,
     /// Of the server's periodic work, which one thread does.
     pub expiry: Expiry,
-    /// Commands of the append-only file or of a primary that have failed here, counted by whoever runs them.
+    /// Commands of the append-only file or of a primary that have failed here, counted by the thread that runs them.
     pub unexpected_errors: AtomicU64,
 }
 

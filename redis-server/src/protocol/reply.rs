@@ -249,7 +249,7 @@ impl Reply {
         self.bulk_inline(value);
     }
 
-    /// [`Reply::bulk`] as a part of who calls it: of GET.
+    /// [`Reply::bulk`], inlined into its caller: GET.
     #[inline(always)]
     #[allow(clippy::inline_always, reason = "measured: every GET passes here")]
     pub fn bulk_inline(&mut self, value: &[u8]) {

@@ -181,7 +181,7 @@ impl Parser {
 /// three digits: nearly every one is. The others are a [`Parser`]'s. Returns the offset behind the last.
 ///
 /// Of each, `ends` gets the number of `spans` with its arguments, and the offset behind it.
-// Not a part of who calls it: its few variables stay in registers.
+// Not inlined into its caller, so that its few variables stay in registers.
 #[inline(never)]
 pub fn parse_whole_commands<const N: usize>(
     input: &[u8],

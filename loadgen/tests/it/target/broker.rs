@@ -32,7 +32,7 @@ pub(crate) enum Harm {
 /// The broker's record of its actions.
 #[derive(Default)]
 struct Record {
-    /// Channels, and whoever has subscribed to each.
+    /// Channels, with the subscribers of each.
     subscribers: Mutex<Vec<(Vec<u8>, TcpStream)>>,
     /// Nanoseconds between a message's arrival and each delivery.
     delays: Mutex<Vec<u64>>,

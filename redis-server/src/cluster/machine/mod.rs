@@ -5,18 +5,18 @@
 //! promise it twice.
 //!
 //! - `links` connections, and packets out of their bytes
-//! - `receive` what a packet changes
-//! - `ping` what this node says of itself and of others, and to whom
-//! - `failure` who does not answer, and who has failed by the word of the majority
-//! - `ownership` who has which slot, and since which epoch
-//! - `election` how a replica becomes a primary, and who votes for it
+//! - `receive` handling of packets
+//! - `ping` the contents of PING and PONG, and their receivers
+//! - `failure` failure detection: nodes that do not answer, and nodes that have failed by the word of the majority
+//! - `ownership` the owner of each slot, and its epoch
+//! - `election` how a replica becomes a primary, and the votes for it
 //! - `manual` how both change places because an operator says so
 //! - `moves` how slots go to another node as a whole
 //! - `adoption` how a replica goes to a primary that has none
 //! - `health` whether the cluster serves its slots
 //! - `admin` CLUSTER's subcommands
 //! - `persist` the file of the cluster's state
-//! - `report` what CLUSTER's subcommands tell
+//! - `report` the replies of CLUSTER's subcommands
 
 mod admin;
 mod adoption;
@@ -118,7 +118,7 @@ struct Agenda {
     manual: bool,
     /// The owners of slots have changed.
     route: bool,
-    /// Something of the view has changed that is no matter of who serves what.
+    /// A part of the view has changed that does not concern the owners of slots.
     show: bool,
     promote: bool,
 }

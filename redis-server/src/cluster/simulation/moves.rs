@@ -63,7 +63,7 @@ impl World {
         self.schedule_write(WRITE);
     }
 
-    /// A client writes to whoever takes it.
+    /// A client writes to any node that accepts the write.
     pub(super) fn write_somewhere(&mut self) {
         if !self.moving.is_written {
             return;

@@ -155,7 +155,7 @@ fn establish(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
         // The connection is the move's when what was said before is sent.
         cx.client.close = true;
     }
-    // Replicas, and who starts from the file, must not show what comes either.
+    // Replicas, and a server that starts from the file, must not show arriving keys either.
     cx.verbatim(args);
     cx.reply.ok();
     Ok(())

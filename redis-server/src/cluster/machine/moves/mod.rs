@@ -68,7 +68,7 @@ enum Stage {
     /// The imported keys are deleted once the connection is closed.
     Stopping,
     CleaningUp,
-    /// Of its replicas, and of who starts with what it had then.
+    /// Of the target's replicas, and of a node that starts with the target's data.
     OnPrimary,
     // It is over.
     Succeeded,
@@ -365,7 +365,7 @@ impl Machine {
         let job = &mut self.moves.0[at];
         let (before, name) = (job.stage, job.name);
         (job.stage, job.updated) = (stage, now);
-        // Which slots are held is a part of who serves what.
+        // The routing includes the slots that are closed for writes.
         self.agenda.route = true;
         if before.name() != stage.name() {
             let line = format!("Slot migration {name} state transition: {} -> {}", before.name(), stage.name());
