@@ -55,7 +55,7 @@ enum Task {
     Tidy,
     /// The commands of every README, run as they are printed.
     Readme(readme::Options),
-    /// Files for operators: manual pages and completions from the programs' help; units, image and dependencies checked.
+    /// Files for operators: manual pages and completions from the programs' help; units, image, alerts, manifests and dependencies checked.
     Deploy(deploy::Options),
     /// The tarballs of the crates that others take: what they say of themselves, what they hold, that each builds by itself.
     Package(package::Options),

@@ -1,10 +1,11 @@
 //! Files for operators beside the programs: manual pages and completions, made from the output of `--help` and so from the tables behind
-//! it; bills of materials; programs without debug data, which stands beside them; units of systemd and an image, checked against the
-//! programs and installed tools; the licences and sources of dependencies.
+//! it; bills of materials; programs without debug data, which stands beside them; units of systemd, an image, rules of Prometheus, a dashboard
+//! and manifests of Kubernetes, checked against the programs and installed tools; the licences and sources of dependencies.
 
 mod bill;
 mod completions;
 mod man;
+mod monitoring;
 mod split;
 
 use std::fs;
@@ -78,9 +79,12 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     let dockerfile = fs::read_to_string(crate::workspace::root().join("deploy/Dockerfile"))?;
     let toolchain = fs::read_to_string(crate::workspace::root().join("rust-toolchain.toml"))?;
     check_image(&dockerfile, &toolchain)?;
+    let alerts = monitoring::check(crate::workspace::root(), &programs)?;
     check_dependencies()?;
-    let programs = PROGRAMS.len();
-    println!("deploy: {programs} manual pages, {} completions, {programs} bills, {units} units", COMPLETED.len());
+    let (programs, completed) = (PROGRAMS.len(), COMPLETED.len());
+    println!(
+        "deploy: {programs} manual pages, {completed} completions, {programs} bills, {units} units, {alerts} alerts"
+    );
     Ok(())
 }
 
