@@ -48,7 +48,7 @@ pub(super) fn document(findings: &Findings, measured: &[Measured], causes: &micr
 const TITLE: &str = "Is Rust slow?";
 
 /// A bar of this many letters is as long as the rival's.
-const BAR: f64 = 5.0;
+const BAR: f64 = 4.0;
 
 type All<'a> = [(&'a Finding, &'a Measured, Vec<Answer<'a>>)];
 
@@ -165,16 +165,15 @@ fn summary(all: &All<'_>) -> Table {
             on_one_line(answer(metric).map_or_else(|| "–".to_owned(), text))
         };
         vec![
-            finding.id.clone(),
-            finding.title.clone(),
+            on_one_line(format!("{} {}", finding.id, finding.topic())),
             on_one_line(reproduced(measured, answers).to_string()),
-            first.rival.clone(),
+            on_one_line(first.rival.clone()),
             answer(Metric::Cpu).and_then(bar).unwrap_or_default(),
             cell(Metric::Cpu, &|answer| answer.text()),
             cell(Metric::P99, &|answer| answer.without_interval()),
         ]
     };
-    let header = ["", "published claim", "reproduced", "rival", "bar", "CPU", "p99"];
+    let header = ["claim", "reproduced", "rival", "bar", "CPU", "p99"];
     Table::new(&header, all.iter().map(row).collect())
 }
 

@@ -236,8 +236,8 @@ fn a_report_is_the_same_twice_and_says_all() {
     assert_eq!((&text, &page), (&parts(&again, ""), &page::render(&again)));
     for part in [
         "No in 1 of 1 published comparisons: our Rust program takes 0.50 to 0.50 times the rival's CPU time per request.\n",
-        "ours / rival, lower is better. Bar: CPU, █████ is the rival; measured from 2026-11-21 to 2026-11-21.\n",
-        "| F9 | A \"title\" \\| \\<b> | yes | go | ██▌ | ▲\u{a0}0.50\u{a0}[0.49,\u{a0}0.51] | ≈\u{a0}1.00 |\n",
+        "ours / rival, lower is better. Bar: CPU, ████ is the rival; measured from 2026-11-21 to 2026-11-21.\n",
+        "| F9\u{a0}A\u{a0}\"title\"\u{a0}\\|\u{a0}\\<b> | yes | go | ██ | ▲\u{a0}0.50\u{a0}[0.49,\u{a0}0.51] | ≈\u{a0}1.00 |\n",
         "- **A small machine (F9).** It had one core. peer / go: CPU ▼ 2.01 [",
         "- [F9 A \"title\" \\| \\<b>](docs/performance/f9.md): It depends. peer / go: rate ▼ 0.50 [",
         "measured on 2026-11-21, before the next change; 6 rounds, 6 pairs, commit abc.\n",
@@ -265,7 +265,7 @@ fn findings_that_were_never_run_are_reported_as_such() {
     let text = parts(&front::document(&all, &measured, &micro::Causes::read().unwrap()), "");
     for part in [
         "Not measured yet.",
-        "| F9 | A \"title\" \\| \\<b> | not\u{a0}measured | go |  | – | – |",
+        "| F9\u{a0}A\u{a0}\"title\"\u{a0}\\|\u{a0}\\<b> | not\u{a0}measured | go |  | – | – |",
         "; not measured yet.",
     ] {
         assert!(text.contains(part), "`{part}` is not in:\n{text}");
