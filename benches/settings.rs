@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use criterion::Criterion;
 
-/// Short runs with many samples: what is compared stands side by side in one group, on one machine, within seconds.
+/// Short runs with many samples: compared programs stand side by side in one group, on one machine, within seconds.
 pub(crate) fn settings() -> Criterion {
     Criterion::default()
         .warm_up_time(Duration::from_millis(300))

@@ -4,7 +4,7 @@
 use std::path::Path;
 use std::{env, fs};
 
-/// What is exchanged everywhere.
+/// The replacements in all sources.
 const EXCHANGED: [(&str, &str); 9] = [
     // To sleep is to let others go first.
     ("std::thread::sleep(NAP)", "shuttle::thread::yield_now()"),
@@ -40,14 +40,14 @@ fn main() {
         between(&counters, "    /// The runtime's own figures", "}\n\n/// A place among the open connections");
     write("counters.rs", &counters.replace(figures, "").replace("use crate::metrics;\n", ""));
     let balance = source("server-runtime/src/balance.rs");
-    write("order.rs", between(&balance, "/// A wish that connections", "/// What the last looks have shown."));
+    write("order.rs", between(&balance, "/// A wish that connections", "/// The results of the last checks."));
     let client = source(&in_redis("clients/client.rs"));
     let mail = between(&client, "    fn mailbox(&self)", "    /// Number of its last command in the table");
     let flags =
         between(&client, "    /// Whether bits of [`flag`] are set.", "    /// Whether it acts for this account.");
     let set =
         between(&client, "    /// Sets or clears bits of [`flag`].", "    /// Names and versions.\n    pub fn labels");
-    let types = between(&client, "/// What others have left for a client.", "impl ClientShared {");
+    let types = between(&client, "/// The messages that other threads leave for a client.", "impl ClientShared {");
     let bits = between(&client, "/// Bits of [`ClientShared::flags`].", "/// Index into [`ClientShared::counts`].");
     write("client.rs", &format!("{bits}\n{types}\nimpl ClientShared {{\n{mail}{flags}{set}}}\n"));
 }

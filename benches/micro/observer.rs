@@ -1,6 +1,6 @@
 //! **Claim**: observers as trait objects are slow, and hard to write.
 //! **Source**: "Rust vs Go vs C, database and IoT" (ECHONET Lite).
-//! **Hypothesis**: a dynamic call costs a nanosecond or two; nobody can see it beside a datagram.
+//! **Hypothesis**: a dynamic call costs a nanosecond or two, which is invisible beside a datagram.
 //! **Compared**: four observers told of a value, as trait objects, as an enum, as generic types, as boxed closures, and as
 //! trait objects each behind `Arc<Mutex>`, as the published subject has them.
 

@@ -14,7 +14,7 @@ use redis_server::protocol::Reply;
 
 const DEPTH: usize = 16;
 
-/// What is answered.
+/// A reply.
 #[derive(Clone, Copy)]
 enum Answer {
     Bulk(&'static [u8]),

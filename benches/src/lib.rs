@@ -1,4 +1,4 @@
-//! What the microbenchmarks in `micro/` share: the keys that they ask for, and the servers' request loops.
+//! The code that the microbenchmarks in `micro/` share: their keys, and the servers' request loops.
 
 pub mod loops;
 

@@ -1,4 +1,4 @@
-//! What each server does for a request, without its sockets: own-path benchmarks and those of allocators run these.
+//! The request loops of each server without its sockets, for the benchmarks of their own code and of allocators.
 
 use std::hint::black_box;
 use std::net::SocketAddr;
@@ -26,7 +26,7 @@ use tower_service::Service;
 /// Commands that a batch holds.
 pub const DEPTH: usize = 16;
 
-/// What a request loop does for one turn; it returns the bytes of the answers.
+/// One turn of a request loop; it returns the number of response bytes.
 pub type Turn = Box<dyn FnMut() -> usize>;
 
 /// A path: its name, the requests of one turn, and what makes it.

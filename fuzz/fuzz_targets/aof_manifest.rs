@@ -14,7 +14,7 @@ enum Input<'a> {
     Files { base: Option<(&'a str, u64)>, history: Vec<(&'a str, u64)>, incrs: Vec<(&'a str, u16)> },
 }
 
-/// What can be a file's name in a line of bounded length.
+/// Whether a line of bounded length can hold this file name.
 fn is_name(name: &str) -> bool {
     !name.is_empty() && !name.contains('/') && name != "." && name != ".." && name.len() < 200
 }

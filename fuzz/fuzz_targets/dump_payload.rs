@@ -1,4 +1,4 @@
-//! Whatever `RESTORE` is given, it is refused, or is a value that is dumped and restored again, and that every command can use.
+//! Any payload for `RESTORE` is refused, or restores a value that survives DUMP and RESTORE, and that every command can use.
 
 #![no_main]
 

@@ -1,5 +1,4 @@
-//! Whatever comes and whatever is asked: a controller never panics, sends only frames, ends each request once, and stays within
-//! its limits.
+//! For any input and any requests, a controller never panics, sends only frames, ends each request once, and stays within its limits.
 
 #![no_main]
 

@@ -15,7 +15,7 @@ fuzz_target!(|datagrams: Vec<&[u8]>| {
     let mut judge = judge::Judge::new();
     for datagram in datagrams {
         judge.check(datagram);
-        // What libFuzzer rarely finds by itself: the bytes as the list of a good request.
+        // The bytes as the property list of a valid request, which libFuzzer rarely finds by itself.
         if let Some((&service, list)) = datagram.split_first() {
             let mut request = support::hex("1081 0001 05FF01 029000");
             request.push(0x60 | service & 0x0F);

@@ -1,4 +1,4 @@
-//! Whatever a server answers to gRPC calls and HTTP/2 requests: nothing panics, and every request ends once.
+//! For any response of a server to gRPC calls and HTTP/2 requests, nothing panics, and every request ends once.
 #![no_main]
 
 use std::sync::LazyLock;

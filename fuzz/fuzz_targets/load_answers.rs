@@ -1,5 +1,5 @@
-//! Whatever a server answers to Redis' commands, to publishers, subscribers and WebSocket messages: nothing panics, and every
-//! request ends once.
+//! For any response of a server to Redis commands, publishers, subscribers and WebSocket messages, nothing panics, and every request ends
+//! once.
 #![no_main]
 
 use std::sync::LazyLock;
@@ -62,7 +62,7 @@ fn answer<P: Protocol>(protocol: &P, seat: usize, first: &[u8], bytes: &[u8]) {
     }
     protocol.end(&mut connection, &mut tally);
     protocol.abandon(&mut connection, Failure::Closed, &mut tally);
-    // What arrives unasked is a delivery, and ends no request.
+    // An unasked message is a delivery, and ends no request.
     assert!(tally.ended() >= begun as u64);
 }
 

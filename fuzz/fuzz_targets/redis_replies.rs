@@ -1,4 +1,4 @@
-//! Whatever a Redis sends to http-server: nothing panics, and every caller gets its own answer, whole, or none.
+//! For any bytes that a Redis server sends to http-server, nothing panics, and every caller gets its own whole reply, or none.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -1,4 +1,4 @@
-//! Whatever is written, in any order: what comes out is RESP that a strict reader reads back to the same values.
+//! For any sequence of writes, the output is RESP that a strict reader reads back to the same values.
 
 #![no_main]
 

@@ -1,5 +1,5 @@
-//! Whatever scripts give to `cjson.decode`, `cmsgpack.unpack` and `struct`, they get values or an error; what was decoded is
-//! encoded and decoded again.
+//! For any input of scripts, `cjson.decode`, `cmsgpack.unpack` and `struct` return values or an error. A decoded value is encoded and
+//! decoded again.
 
 #![no_main]
 

@@ -1,5 +1,5 @@
-//! Whatever a module says and whenever: the driver does not panic, stays within its buffers, always has something to wait
-//! for unless it gave up, and does the same however the bytes are cut.
+//! For any output of a module at any time, the driver does not panic and stays within its buffers. It always has something to wait for
+//! unless it gave up, and the cuts between reads change nothing.
 
 #![no_main]
 

@@ -41,7 +41,7 @@ fn main() -> Result<()> {
 /// Appends the answers to all complete requests at the beginning of the input, and gives how many bytes they have.
 type Answer = fn(&mut State, &[u8], &mut Vec<u8>) -> usize;
 
-/// What a connection remembers besides bytes.
+/// The state of a connection besides bytes.
 #[derive(Default)]
 struct State {
     /// How long a loop runs for each answer.
@@ -308,7 +308,7 @@ fn datagrams(address: &str) -> Result<()> {
         }
         frame[10] = 0x72;
         frame[13..15].copy_from_slice(b"\x01\x30");
-        // Who does not take its answer loses it, as on any network.
+        // A peer that does not take its answer loses it, as on any network.
         let _ = socket.send_to(&frame[..15], from);
     }
 }

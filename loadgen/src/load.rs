@@ -40,7 +40,7 @@ pub struct Load {
     pub timeout: Duration,
     /// Where all random choices come from: the same seed, the same requests.
     pub seed: u64,
-    /// Whose CPU time and memory are sampled.
+    /// The processes whose CPU time and memory are sampled.
     pub sampled: Sampled,
 }
 
@@ -60,7 +60,7 @@ impl Load {
     }
 }
 
-/// Whose CPU time and memory are sampled while a server is measured.
+/// The processes whose CPU time and memory are sampled while a server is measured.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Sampled {
     /// Of no process: the server is not known, or elsewhere.

@@ -14,12 +14,12 @@ impl AtomicWaker {
         Self::default()
     }
 
-    /// Who is woken from now on.
+    /// Sets the task to wake from now on.
     pub fn register(&self, waker: &Waker) {
         *self.0.lock().expect("nobody panics with it") = Some(waker.clone());
     }
 
-    /// Wakes who was registered.
+    /// Wakes the registered task.
     pub fn wake(&self) {
         let waker = self.0.lock().expect("nobody panics with it").take();
         if let Some(waker) = waker {

@@ -1,8 +1,8 @@
 //! Synchronisation of redis-server, server-runtime and http2 that is written by hand, under a scheduler that tries orders of its steps.
 //!
-//! The code is the product's own, with other locks and threads (`build.rs`); what it needs of the rest stands here, as small as
-//! can be. A thread that nobody wakes is found as a deadlock: here no time passes. Steps are those of one processor after the
-//! other, so weaker orders of memory are not tried.
+//! The code is the product's own, with other locks and threads (`build.rs`). Its other dependencies stand here, as small as can be. A
+//! thread that nobody wakes is found as a deadlock: here no time passes. Steps are those of one processor after the other, so weaker orders
+//! of memory are not tried.
 //!
 //! `cargo test --manifest-path models/Cargo.toml`; `cargo xtask ci` runs it.
 #![allow(dead_code, unused_imports, reason = "of what the product has, a model uses a part")]
@@ -22,7 +22,7 @@ pub mod clients {
 
         use crate::atomic_waker::AtomicWaker;
 
-        /// What other threads see of a client.
+        /// The part of a client that other threads see.
         #[derive(Debug, Default)]
         pub struct ClientShared {
             flags: AtomicU32,
@@ -106,7 +106,7 @@ pub mod types {
 
 /// The product's `exec`.
 pub mod exec {
-    /// Who is alone with the data.
+    /// Exclusive access to the data.
     pub mod exclusive {
         include!(concat!(env!("OUT_DIR"), "/exclusive.rs"));
 
@@ -114,7 +114,7 @@ pub mod exec {
         mod tests;
     }
 
-    /// What workers ask each other for.
+    /// The requests among workers.
     pub mod workers {
         include!(concat!(env!("OUT_DIR"), "/workers.rs"));
 
@@ -122,24 +122,24 @@ pub mod exec {
         mod tests;
     }
 
-    /// What all workers share.
+    /// The state that all workers share.
     pub mod instance {
         use crate::exec::exclusive::Exclusive;
 
-        /// What is shared.
+        /// The shared state.
         #[derive(Debug, Default)]
         pub struct Instance {
-            /// Who is alone.
+            /// The exclusive access.
             pub exclusive: Exclusive,
         }
     }
 
-    /// What slow calls mark.
+    /// The marks of slow calls.
     pub mod slow {
         include!(concat!(env!("OUT_DIR"), "/marks.rs"));
     }
 
-    /// Who waits for the disk.
+    /// The clients that wait for the disk.
     pub mod aof {
         use shuttle::sync::{Mutex, MutexGuard, PoisonError};
 

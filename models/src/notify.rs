@@ -5,7 +5,7 @@ use std::task::{Poll, Waker};
 
 use shuttle::sync::Mutex;
 
-/// Remembers one notification for whoever asks next.
+/// Remembers one notification for the next task that asks.
 #[derive(Debug, Default)]
 pub struct Notify(Mutex<State>);
 

@@ -49,11 +49,11 @@ pub struct DocumentError {
     pub field: String,
     /// The value, shortened to 64 bytes.
     pub value: String,
-    /// What the field expects.
+    /// The type that the field expects.
     pub expected: Expected,
 }
 
-/// What a field can hold.
+/// The type of a field's values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Expected {
     /// NUMERIC.

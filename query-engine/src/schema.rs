@@ -1,4 +1,4 @@
-//! What an index holds: its fields, stop words and language (`FT.CREATE … SCHEMA`).
+//! The schema of an index: its fields, stop words and language (`FT.CREATE … SCHEMA`).
 
 use std::fmt;
 
@@ -95,7 +95,7 @@ impl Field {
     }
 }
 
-/// What postings keep beside document numbers.
+/// The data that postings keep besides document numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Keeps {
     /// Positions of words: phrases, slop and highlighting need them (NOOFFSETS is `false`).
@@ -122,7 +122,7 @@ pub struct Schema {
     pub stop_words: StopWords,
     /// The language of documents that name none.
     pub language: Language,
-    /// What postings keep.
+    /// The data that postings keep.
     pub keeps: Keeps,
     /// Words that stand for each other, in queries and in documents that are put from now on.
     pub synonyms: Synonyms,

@@ -36,7 +36,8 @@ impl Default for SpellOptions<'_> {
 pub struct Misspelling {
     /// The word, in lower case.
     pub word: Box<[u8]>,
-    /// What may be meant, the most frequent first: the part of all documents that have it in the word's fields, and the word.
+    /// The suggested words, the most frequent first. The number is the share of all documents that have the word in the searched word's
+    /// fields.
     pub suggestions: Vec<(f64, Box<[u8]>)>,
 }
 
@@ -137,7 +138,7 @@ mod tests {
         assert_eq!(found, expected, "{query}");
     }
 
-    /// What RediSearch 2.10 answered.
+    /// Replies of RediSearch 2.10.
     #[test]
     fn unknown_words_are_named_with_what_may_be_meant() {
         let index = index();

@@ -9,7 +9,7 @@ use crate::eval::Table;
 /// Changes that [`Suggestions::get`] forgives.
 const FUZZY_DISTANCE: u8 = 1;
 
-/// What an entry that is the text itself scores: it is always the first.
+/// The score of an entry that equals the text: it always comes first.
 const EXACT: f64 = 2_147_483_648.0;
 
 /// A text in lower case, and as it was given.
@@ -35,7 +35,7 @@ pub struct Suggestion<'s> {
     pub text: &'s str,
     /// Its score, less for what the text lacks and for changes.
     pub score: f64,
-    /// What was added with it.
+    /// Its payload.
     pub payload: Option<&'s [u8]>,
 }
 
@@ -160,7 +160,7 @@ mod tests {
         suggestions
     }
 
-    /// What RediSearch 2.10 answered, shortened to three digits.
+    /// Replies of RediSearch 2.10, with scores shortened to three digits.
     #[test]
     fn the_best_entries_come_first() {
         let suggestions = words();

@@ -205,7 +205,7 @@ fn run_server(
             }
         }
         Err(NotReady::Ends) => {}
-        // What it has loaded must neither be served nor written.
+        // The server must neither serve nor write the loaded data.
         Err(NotReady::Failed(why)) => {
             fails(&why, logfile.is_some());
             std::process::exit(1)

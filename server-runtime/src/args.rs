@@ -80,7 +80,7 @@ pub struct RuntimeArgs {
     #[arg(long, requires = "tls_client_ca", help_heading = "TLS")]
     pub tls_client_optional: bool,
 
-    /// What is logged: error, warn, info, debug, trace, off; or by module, as info,server_runtime=debug.
+    /// The log level: error, warn, info, debug, trace, off; or by module, as info,server_runtime=debug.
     #[arg(long, value_name = "LEVEL", default_value = "info", help_heading = "Log")]
     pub log_level: String,
 

@@ -47,7 +47,7 @@ pub(crate) struct Order {
     pub(crate) share: f64,
 }
 
-/// What the last looks have shown.
+/// The results of the last checks.
 #[derive(Debug, Default)]
 pub(crate) struct Balance {
     crowded: u32,
@@ -164,7 +164,7 @@ impl Processors {
         before.map_or(0.0, |before| idle.saturating_sub(before) as f64 / TICKS_PER_SECOND / seconds)
     }
 
-    /// Starts afresh: nobody asks.
+    /// Starts afresh, as the figure is not in use.
     fn forget(&mut self) -> f64 {
         self.idle = None;
         0.0
@@ -210,7 +210,7 @@ mod tests {
         check(&[0.5, 1.0], 1.0, &[order(1, 0, 0.25)]);
         check(&[1.0, 0.95, 0.0, 0.0], 1.0, &[order(0, 3, 0.5)]);
         check(&[1.0, 1.0, 0.0, 0.0], 2.0, &[order(0, 3, 0.5), order(1, 2, 0.5)]);
-        // All alike: nobody is helped by moving.
+        // All alike: no move would help.
         check(&[1.0, 0.9], 1.0, &[]);
         // Little to do gathers on the first workers.
         check(&[0.1, 0.3], 1.0, &[order(1, 0, 1.0)]);
@@ -227,7 +227,7 @@ mod tests {
         check(0.25, 0.4, false);
         check(0.25, 1.0, true);
         check(0.8, 10.0, false);
-        // What is there goes on gathering.
+        // Existing connections keep gathering.
         assert_eq!(settled(&[0.1, 0.3], 0.8, 1.0), [order(1, 0, 1.0)]);
         assert_eq!(home(&[0.9, 0.2], &[false; 2], 0.8), 0);
         assert_eq!(home(&[0.9, 0.2], &[false; 2], 0.3), 1);

@@ -286,7 +286,7 @@ impl Drop for Place {
             self.counters.workers[worker].settled.fetch_sub(1, Relaxed);
         }
         self.counters.workers[self.worker].open.fetch_sub(1, Relaxed);
-        // Last: who is told of the end finds all counted.
+        // Last, so that a thread that sees the end finds all counters final.
         self.counters.one_less();
     }
 }

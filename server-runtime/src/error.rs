@@ -16,7 +16,7 @@ pub enum Error {
     Listen {
         /// The place, as [`Listen`](crate::Listen) shows it.
         place: String,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
     /// The Unix socket's path holds something that is not a dead socket.
@@ -30,7 +30,7 @@ pub enum Error {
     TlsFile {
         /// The file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The fault in it.
         reason: String,
     },
     /// The certificate files do not fit together.
@@ -39,7 +39,7 @@ pub enum Error {
     Thread {
         /// The thread's name.
         name: String,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
     /// The log cannot be set up.

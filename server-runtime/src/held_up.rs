@@ -1,7 +1,7 @@
 //! Connections that come while the worker that accepts is held up.
 //!
 //! One worker accepts and deals to all: to be woken, with every connection, are those alone that have something to do. A handler that
-//! computes or blocks holds it up, though, and whoever connects meanwhile would wait. So a thread that serves nothing looks now and
+//! computes or blocks holds it up, though, and new connections would wait. So a thread that serves nothing looks now and
 //! then whether each worker has come to the end of its turn, and accepts in the place of one that has not.
 
 use std::time::Duration;

@@ -31,7 +31,7 @@ const BACK_OFF: Duration = Duration::from_millis(50);
 /// At most one line in the log for this long, however often accepting fails.
 const LOG_PAUSE: Duration = Duration::from_secs(1);
 
-/// Connections that are accepted, or come from who accepts, before others have their turn: each has something to say at once.
+/// Connections that a worker accepts, or gets from the accepting thread, before others have their turn: each has data to read at once.
 pub(crate) const TURN_ACCEPTS: usize = 4;
 
 /// An accepted connection on its way to its worker, for the first time or from another one.
@@ -40,7 +40,7 @@ pub(crate) struct Accepted<C> {
     pub(crate) peer: Peer,
     pub(crate) local: Peer,
     pub(crate) place: Place,
-    /// What it brings along from another worker; nothing if it is new.
+    /// The state that it brings from another worker; `None` if it is new.
     pub(crate) carried: Option<C>,
 }
 
@@ -207,13 +207,13 @@ impl Incoming<'_> {
     }
 }
 
-/// Who deals new connections to the workers, one value for each thread that accepts.
+/// Distributes new connections among the workers. Each accepting thread has one.
 pub(crate) struct Dealer<C> {
     pub(crate) counters: Arc<Counters>,
     /// The worker on this thread, if there is one: first among equals.
     pub(crate) here: Option<usize>,
     pub(crate) routes: Routes<C>,
-    /// What a connection beyond the limit is told.
+    /// The bytes that a refused connection receives.
     pub(crate) refusal: Rc<[u8]>,
 }
 
@@ -284,7 +284,7 @@ fn refuse(mut socket: Socket, reason: &[u8]) {
         return;
     }
     let mut unread = [0; 4096];
-    // What was sent is read first, because closing over unread bytes resets the connection and may discard the reason.
+    // Received bytes are read first: closing a socket with unread bytes resets the connection, and the peer may lose the reason.
     let told = socket
         .write_all(reason)
         .and_then(|()| socket.shutdown(Half::Write))

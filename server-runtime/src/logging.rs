@@ -17,7 +17,7 @@ use tracing_subscriber::{Layer as _, Registry, reload};
 use crate::error::Error;
 use crate::redis_line::RedisLine;
 
-/// What is logged, how, and where to.
+/// The level, the format and the destination of the log.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LogOptions {
     /// `error`, `warn`, `info`, `debug`, `trace` or `off`; or, by module, as `info,server_runtime=debug`.

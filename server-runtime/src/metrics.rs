@@ -251,7 +251,7 @@ impl Histogram {
     }
 }
 
-/// Writes the two lines that introduce a name: what it means, and its kind (`counter`, `gauge`, `histogram`, `untyped`).
+/// Writes the two lines that introduce a name: its meaning, and its kind (`counter`, `gauge`, `histogram`, `untyped`).
 pub fn family(out: &mut String, name: &str, help: &str, kind: &str) {
     let help = help.replace('\\', r"\\").replace('\n', r"\n");
     write!(out, "# HELP {name} {help}\n# TYPE {name} {kind}\n").expect("a String takes everything");

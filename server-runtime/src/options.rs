@@ -1,4 +1,4 @@
-//! What a server is told at its start.
+//! The options of a server.
 
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -49,7 +49,7 @@ pub struct Options {
     pub hangup_reloads: bool,
     /// Where `/metrics` is served for Prometheus, over plain HTTP.
     pub metrics_listen: Option<SocketAddr>,
-    /// What `/metrics` serves beside the runtime's own figures. Share a clone with the service.
+    /// The metrics that `/metrics` serves besides the runtime's own. Share a clone with the service.
     pub metrics: Registry,
 }
 

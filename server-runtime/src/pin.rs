@@ -92,7 +92,7 @@ mod linux {
 
 #[cfg(not(target_os = "linux"))]
 mod other {
-    /// Nobody is bound here.
+    /// Other systems have no pinning.
     #[derive(Clone, Copy, Debug)]
     pub(crate) enum Home {}
 

@@ -62,7 +62,8 @@ fn local(seconds: u64) -> libc::tm {
     let seconds = seconds as libc::time_t;
     // SAFETY: all fields of `tm` are numbers, and a pointer that may be null: zeros are valid.
     let mut time: libc::tm = unsafe { std::mem::zeroed() };
-    // SAFETY: both pointers are valid for the call, which writes nothing but `time`. Nobody changes the environment's TZ, which it reads.
+    // SAFETY: both pointers are valid for the call, which writes nothing but `time`. No thread changes the environment's TZ, which
+    // `localtime_r` reads.
     unsafe { libc::localtime_r(&raw const seconds, &raw mut time) };
     time
 }

@@ -42,7 +42,7 @@ pub fn start<S: Service>(options: Options, service: Arc<S>) -> Result<Running, E
     Bound::new(options)?.start(service)
 }
 
-/// Places that are listened on: who connects waits until [`Bound::start`].
+/// Places that are listened on: clients that connect wait until [`Bound::start`].
 pub struct Bound {
     options: Options,
     tls: Option<Arc<Tls>>,
@@ -281,7 +281,7 @@ fn await_ready<T>(name: String, told: &Receiver<io::Result<T>>) -> Result<T, Err
     told.recv().unwrap_or_else(|_| panicked()).map_err(|source| Error::Thread { name, source })
 }
 
-/// A running server, for whoever looks at it or ends it. Clones are cheap.
+/// A handle of a running server, to observe or end it. Clones are cheap.
 #[derive(Clone)]
 pub struct Handle {
     stop: Arc<Stop>,
@@ -306,7 +306,7 @@ impl Handle {
         self.stop.accept.is_triggered()
     }
 
-    /// What goes up when the server is told to end: from then on nothing more is accepted.
+    /// The signal that the server stops accepting connections.
     pub fn closing(&self) -> Shutdown {
         self.stop.accept.clone()
     }
@@ -335,7 +335,7 @@ impl Handle {
     }
 
     /// Asks a share (0 to 1) of one worker's connections to go to another, each when it next has something to do. For
-    /// tests, and for whoever wants a worker's processor for something else: the server itself balances again later.
+    /// tests, and for programs that need a worker's processor for something else: the server itself balances again later.
     ///
     /// Nothing happens where connections [do not move](Service::moves), or to TLS ones.
     ///
@@ -400,7 +400,7 @@ impl fmt::Debug for Handle {
 /// The thread for what goes on beside the workers.
 const BESIDE: &str = "beside";
 
-/// What goes on there: scrapes, the certificate's SIGHUP, and what is done for several workers.
+/// The work of that thread: scrapes, the certificate's SIGHUP, and the coordination of several workers.
 struct Beside<C> {
     metrics: Option<(std::net::TcpListener, Registry)>,
     handle: Handle,
@@ -408,7 +408,7 @@ struct Beside<C> {
     several: Option<Several<C>>,
 }
 
-/// Whatever sees to it that each of several workers has its part.
+/// The state for the coordination of several workers.
 struct Several<C> {
     /// For the time that the worker who accepts is held up.
     accepting: Accepting,

@@ -20,8 +20,8 @@ pub enum Shower {
     Server,
 }
 
-/// Whether `certificate` is self-signed, one of `authorities` to the byte, in force at `now`, and made for this use as far as
-/// it says: what OpenSSL accepts. That its holder has the key is for the handshake to prove.
+/// Whether `certificate` is self-signed, one of `authorities` to the byte, in force at `now`, and made for this use as far as it says.
+/// OpenSSL accepts the same certificates. That its holder has the key is for the handshake to prove.
 pub fn is_own_authority(
     certificate: &CertificateDer<'_>,
     authorities: &[CertificateDer<'_>],
@@ -96,7 +96,7 @@ impl ClientCertVerifier for OwnAuthorities {
     }
 }
 
-/// What matters here of a certificate (RFC 5280, section 4.1).
+/// The parts of a certificate that matter here (RFC 5280, section 4.1).
 struct Certificate<'a> {
     issuer: &'a [u8],
     subject: &'a [u8],
@@ -184,7 +184,7 @@ impl<'a> Certificate<'a> {
     }
 }
 
-/// What is left to read of the content of an element.
+/// The rest of an element's content.
 struct Der<'a>(&'a [u8]);
 
 impl<'a> Der<'a> {

@@ -72,7 +72,7 @@ impl Stop {
         self.accept.trigger();
     }
 
-    /// Nobody can connect any more: connections may end, and who sees that finds nobody at the address.
+    /// All listeners are closed, so connections may end: a client that reconnects then finds nothing at the address.
     pub(crate) fn listens_no_more(&self) {
         self.workers.iter().for_each(Shutdown::trigger);
     }

@@ -33,7 +33,7 @@ pub struct Signals(Sender<Server>);
 type End = Box<dyn FnMut(&'static str, &Handle) -> bool + Send>;
 type Insist = Box<dyn Fn(&'static str) + Send>;
 
-/// What signals end, and how.
+/// The server that signals end, and the callbacks for it.
 struct Server {
     handle: Handle,
     end: End,

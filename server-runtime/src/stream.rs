@@ -35,7 +35,7 @@ pub struct Connection<C = ()> {
     pub shutdown: Shutdown,
     /// The place in the count of open connections, free again when dropped.
     pub place: Place,
-    /// What the connection took along from the worker it was on before.
+    /// The state that the connection brings from its previous worker.
     pub carried: Option<C>,
     /// The way to other workers.
     pub routes: Routes<C>,

@@ -1,8 +1,9 @@
 //! A TCP connection of which its runtime hears when it first has to wait.
 //!
 //! A client that opens a connection for one request has sent it, more often than not, by the time that the connection is accepted. It is
-//! read, answered and closed then without a word to epoll: two system calls and a wake-up less of some seven. Who sends more than a small request
-//! has its runtime hear of it, too: larger reads, and turns as all others have them, are worth more then.
+//! read, answered and closed then without a word to epoll: two system calls and a wake-up less of some seven. A connection that sends more
+//! than a small request is registered with the runtime, too. Larger reads, and the same scheduling as other connections, are then worth
+//! more.
 
 use std::fmt;
 use std::io::{self, ErrorKind, IoSlice, Read, Write};
@@ -44,8 +45,8 @@ impl Tcp {
         }
     }
 
-    /// What `now` comes to on a socket that the runtime does not know; `None` where it does, or has come to by now, because there was
-    /// something to wait for.
+    /// The result of `now` on a socket that the runtime does not know. `None` if the runtime knows it, or if `now` would block: the socket
+    /// is then registered.
     fn at_once<T>(
         &mut self,
         now: impl FnOnce(&mut std::net::TcpStream) -> io::Result<T>,

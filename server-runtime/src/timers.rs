@@ -15,7 +15,7 @@ use tokio::sync::mpsc::{Sender, channel};
 use tokio::time::{Sleep, Timeout};
 
 thread_local! {
-    /// Who keeps this thread's time; nobody: its own runtime does.
+    /// The thread that keeps time for this one; `None` if its own runtime does.
     static TIMERS: RefCell<Option<Timers>> = const { RefCell::new(None) };
 }
 

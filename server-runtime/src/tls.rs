@@ -41,7 +41,7 @@ struct State {
     checked: Instant,
 }
 
-/// What changes when a file is replaced or written to.
+/// The properties of a file that change when it is replaced or written to.
 type Stamp = (SystemTime, u64, u64);
 
 impl Tls {
@@ -59,7 +59,7 @@ impl Tls {
         Self(Mutex::new(State { options: None, timeout, config, stamps, checked: Instant::now() }))
     }
 
-    /// What a connection accepted now is served with.
+    /// The configuration for a connection that is accepted now.
     pub(crate) fn session(&self) -> Session {
         let mut state = self.state();
         if state.checked.elapsed() >= CHECK_PAUSE {
@@ -119,7 +119,7 @@ fn stamp(path: &Path) -> Option<Stamp> {
 }
 
 impl TlsOptions {
-    /// What rustls needs to serve with these files as they are now, for a listener that is not the runtime's, too.
+    /// The rustls configuration for the current files, for listeners of your own, too.
     ///
     /// # Errors
     /// A file cannot be read, or is not what it should be.
@@ -213,7 +213,7 @@ fn file_error(path: &Path, wanted: &str, error: &pem::Error) -> Error {
     Error::TlsFile { path: path.to_owned(), reason }
 }
 
-/// What one handshake needs.
+/// The configuration of one handshake.
 pub(crate) struct Session {
     pub(crate) config: Arc<ServerConfig>,
     timeout: Duration,

@@ -1,8 +1,8 @@
 //! Turns of tasks that have more to do than one turn is long: one of them for each look at the sockets.
 //!
-//! tokio polls what is ready, first come, first served, and looks at sockets when nothing is ready, or after some tasks (`EVENT_INTERVAL`). A few connections
-//! that always have more to do would so have everybody else wait for a turn of each of them, and more. Here whoever has more to do
-//! stands in a queue of the worker's, of which one is woken behind each look at the sockets: who comes waits for one turn,
+//! tokio polls what is ready, first come, first served, and looks at sockets when nothing is ready, or after some tasks (`EVENT_INTERVAL`).
+//! A few connections that always have more to do would so have everybody else wait for a turn of each of them, and more. Here, tasks with
+//! more to do wait in a queue of the worker, which wakes one of them behind each look at the sockets. A new task then waits for one turn,
 //! however many have more to do.
 
 use std::cell::RefCell;
@@ -53,7 +53,7 @@ pub async fn others() {
 /// Wakes one for each look at the sockets, until there is none.
 async fn serve() {
     loop {
-        // tokio wakes who yields behind what sockets have to tell.
+        // tokio wakes a yielding task behind the events of sockets.
         yield_now().await;
         let next = QUEUE.with_borrow_mut(|queue| {
             let next = queue.tasks.pop_front();

@@ -22,12 +22,12 @@ use crate::timers::{self, Timers};
 use crate::tls;
 use crate::turns;
 
-/// What a server does with a connection. One value is shared by all workers.
+/// The handling of connections. One value is shared by all workers.
 pub trait Service: Send + Sync + 'static {
     /// State of one worker, made on the worker's own thread; it never leaves it.
     type Worker: 'static;
 
-    /// What a connection takes along when it moves to another worker: `()` where none [moves](Service::moves).
+    /// The state that a connection takes along when it moves to another worker: `()` where none [moves](Service::moves).
     type Carried: Send + 'static;
 
     /// Whether tokio's timers work on the workers. If not, only [`sleep`](crate::sleep) does, which has another thread keep the
@@ -57,7 +57,7 @@ pub trait Service: Send + Sync + 'static {
         0
     }
 
-    /// What a connection is told before it is closed because the limit is reached. Nothing by default.
+    /// The bytes that a connection receives before it is closed because the limit is reached. Nothing by default.
     fn refusal(&self) -> &[u8] {
         b""
     }
@@ -74,7 +74,7 @@ pub trait Service: Send + Sync + 'static {
     }
 }
 
-/// Who talks to whom, and the count that it is in.
+/// Both ends of a connection, and its place in the count.
 type Ends = (Peer, Peer, Place);
 
 /// One worker's view of the server.
@@ -90,11 +90,11 @@ pub(crate) struct Worker<S: Service> {
     /// Ends the drain at once.
     pub(crate) now: Shutdown,
     pub(crate) drain: Duration,
-    /// Who keeps its time, if its runtime does not.
+    /// The thread that keeps time, if the worker's runtime does not.
     pub(crate) timers: Option<Timers>,
 }
 
-/// What a thread accepts from, and until when.
+/// The listeners of a thread, and the end of accepting.
 pub(crate) struct Accepting {
     pub(crate) listeners: Vec<Listener>,
     pub(crate) until: Shutdown,
@@ -111,8 +111,8 @@ impl Drop for Told {
     }
 }
 
-/// Threads of one worker for `spawn_blocking`: for handlers that block, and files that have to come from a disk. tokio's default is 512 for each runtime, and so
-/// for each worker here; what finds none waits for one.
+/// Threads of one worker for `spawn_blocking`: for handlers that block, and files that have to come from a disk. tokio's default is 512 for
+/// each runtime, and so for each worker here. A task without a free thread waits for one.
 const BLOCKING_THREADS: usize = 64;
 
 /// Tasks that are polled between two looks at the sockets: tokio's default is 61. A look costs less than half a microsecond, a
@@ -273,7 +273,7 @@ impl<S: Service> Worker<S> {
     }
 
     async fn drain(&self, state: &Rc<S::Worker>, moved: &mut Arriving<S::Carried>) -> bool {
-        // What was under way from another worker when the end began. Never over: this worker has a way to itself.
+        // Connections that were on their way from another worker when the shutdown began. Never over: this worker has a way to itself.
         let stragglers = async {
             while let Some(accepted) = moved.recv().await {
                 self.serve(state, accepted);

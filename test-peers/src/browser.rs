@@ -66,7 +66,7 @@ impl Browser {
         self.ask("POST", &format!("{}/url", self.session), &json!({"url": url}));
     }
 
-    /// What a script returns.
+    /// Runs a script and returns its result.
     ///
     /// # Panics
     /// If it throws.

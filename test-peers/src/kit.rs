@@ -1,4 +1,4 @@
-//! What is fetched from package registries.
+//! Programs from package registries.
 
 use std::fs;
 use std::io;
@@ -28,13 +28,13 @@ macro_rules! kit {
 /// Peers that are fetched and built together, once: the result stays in the target folder. Made by [`kit!`](crate::kit!).
 #[derive(Clone, Copy, Debug)]
 pub struct Kit {
-    /// What no other kit of the workspace is called.
+    /// A name that is unique in the workspace.
     pub name: &'static str,
-    /// What must be installed on the machine.
+    /// Programs that the machine must have.
     pub programs: &'static [&'static str],
     /// The folder of the crate whose tests want it.
     pub home: &'static str,
-    /// Files, and folders whose contents are meant, below `home`: what is installed starts from copies of them.
+    /// Files, and folders with their contents, below `home`: the installation starts from copies of them.
     pub sources: &'static [&'static str],
     /// The folder for what tests leave behind.
     pub target: &'static str,
@@ -56,7 +56,7 @@ impl Kit {
         }
         let folder = Path::new(self.target).join("peers").join(self.name);
         let sources = self.files().unwrap_or_else(|error| panic!("{}: {error}", self.name));
-        // What was installed by another script, or from other files, is not what is asked for.
+        // An installation by another script, or from other files, is stale.
         let stamp = folder.join("installed");
         let is_copied =
             |(name, bytes): &(PathBuf, Vec<u8>)| fs::read(folder.join(name)).is_ok_and(|copy| copy == *bytes);
@@ -77,7 +77,7 @@ impl Kit {
         Some(folder)
     }
 
-    /// Starts from an empty folder; what the script printed if it fails.
+    /// Installs into an empty folder. On failure, returns the output of the script.
     fn install(&self, folder: &Path, sources: &[(PathBuf, Vec<u8>)]) -> Result<(), String> {
         let _ = fs::remove_dir_all(folder);
         let copy = || -> io::Result<()> {

@@ -62,7 +62,7 @@ pub fn read(stream: &mut (impl Read + ?Sized), buffer: &mut [u8]) -> io::Result<
     }
 }
 
-/// Headless Chromium with a profile of its own, made in a folder. Whoever runs it has asked whether it [`is_there`].
+/// Headless Chromium with a profile of its own, made in a folder. Check before that it [`is_there`].
 #[must_use]
 pub fn chromium(folder: &Path) -> Command {
     let mut browser = Command::new("chromium");
@@ -89,7 +89,7 @@ pub fn run_within(seconds: u32, command: &Command) -> io::Result<Output> {
     bounded.stdin(Stdio::null()).output()
 }
 
-/// What a program prints to its standard output, run for two minutes at most.
+/// Runs a program for at most two minutes and returns its standard output.
 ///
 /// # Panics
 /// If it cannot be started or fails, with all that it printed.
@@ -99,7 +99,7 @@ pub fn printed(command: &Command) -> String {
     both(command).0
 }
 
-/// What a program prints to its standard output and then to its standard error, run for two minutes at most.
+/// Runs a program for at most two minutes and returns its standard output followed by its standard error.
 ///
 /// # Panics
 /// If it cannot be started or fails, with all that it printed.

@@ -9,19 +9,21 @@ use crate::run_within;
 /// A cold build of all libraries on a busy machine.
 const BUILD: u32 = 900;
 
-/// Makes a crate of those of a README's code blocks whose first line is a comment with a path, in `folder`, and builds it;
-/// the folder of its programs. `PATH/` stands for the workspace, whose lock file it takes, so that nothing is fetched. `replaced`
-/// are texts and what stands for them, such as ports. `cargo` is the cargo that runs the tests.
+/// Makes a crate of those code blocks of the documents whose first line is a comment with a path, in `folder`, and builds it;
+/// the folder of its programs. The first document is the README of a crate of the workspace. `PATH/` stands for the workspace,
+/// whose lock file it takes, so that nothing is fetched. `replaced` are texts and what stands for them, such as ports. `cargo`
+/// is the cargo that runs the tests.
 ///
 /// # Panics
 /// If it does not build, with what cargo said.
 #[must_use]
-pub fn outside(cargo: &str, readme: &Path, folder: &Path, replaced: &[(&str, &str)]) -> PathBuf {
-    let workspace = readme.ancestors().nth(2).expect("a README stands in a crate of the workspace");
-    let text = fs::read_to_string(readme).unwrap_or_else(|error| panic!("{}: {error}", readme.display()));
+pub fn outside(cargo: &str, documents: &[&Path], folder: &Path, replaced: &[(&str, &str)]) -> PathBuf {
+    let workspace = documents[0].ancestors().nth(2).expect("a README stands in a crate of the workspace");
+    let read = |path: &&Path| fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    let text = documents.iter().map(read).collect::<Vec<_>>().join("\n");
     let mut text = text.replace("PATH/", &format!("{}/", workspace.display()));
     for (known, other) in replaced {
-        assert!(text.contains(known), "{}: no {known}", readme.display());
+        assert!(text.contains(known), "{documents:?}: no {known}");
         text = text.replace(known, other);
     }
     for (path, content) in blocks(&text) {

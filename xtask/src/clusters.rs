@@ -107,7 +107,7 @@ fn keep(row: &Row) -> Result<()> {
     record::write(NAME, &rows)
 }
 
-/// The table of redis-server/README.md, from the record.
+/// The table of docs/redis/performance.md, from the record.
 ///
 /// # Errors
 /// The record's.

@@ -81,7 +81,7 @@ struct Row {
     commit: Option<String>,
 }
 
-/// The table of redis-server/README.md, from the record.
+/// The table of docs/redis/performance.md, from the record.
 ///
 /// # Errors
 /// The record's.

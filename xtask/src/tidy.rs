@@ -1,5 +1,6 @@
 //! House rules that no compiler checks.
 
+mod comments;
 mod everywhere;
 mod tables;
 
@@ -132,6 +133,7 @@ impl Tree {
             breaches.extend(check_text(path, text));
             if path.ends_with(".rs") {
                 breaches.extend(check_source(path, text));
+                breaches.extend(comments::check(path, text));
             }
             if path.ends_with(".md") {
                 breaches.extend(self.check_links(path, text));

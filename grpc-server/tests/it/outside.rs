@@ -33,7 +33,7 @@ impl Drop for Program {
 async fn readme_alone_makes_a_server() {
     let readme = Path::new(env!("CARGO_MANIFEST_DIR")).join("README.md");
     let folder = folder("outside");
-    let built = test_peers::outside(env!("CARGO"), &readme, &folder, &[("127.0.0.1:50051", "127.0.0.1:0")]);
+    let built = test_peers::outside(env!("CARGO"), &[&readme], &folder, &[("127.0.0.1:50051", "127.0.0.1:0")]);
     let mut program = Program(Command::new(built.join("outside")).stdout(Stdio::piped()).spawn().unwrap());
     let mut line = String::new();
     BufReader::new(program.0.stdout.take().unwrap()).read_line(&mut line).unwrap();

@@ -1,4 +1,4 @@
-//! What README shows, built by a crate outside of the workspace.
+//! What the README and the guide for routers show, built by a crate outside of the workspace.
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpStream;
@@ -38,10 +38,11 @@ impl Drop for Program {
 }
 
 #[test]
-fn readme_alone_makes_servers() {
-    let readme = Path::new(env!("CARGO_MANIFEST_DIR")).join("README.md");
+fn documents_alone_make_servers() {
+    let manifest = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let (readme, guide) = (manifest.join("README.md"), manifest.join("../docs/http/router.md"));
     let folder = folder("outside");
-    let built = test_peers::outside(env!("CARGO"), &readme, &folder, &[("127.0.0.1:8000", "127.0.0.1:0")]);
+    let built = test_peers::outside(env!("CARGO"), &[&readme, &guide], &folder, &[("127.0.0.1:8000", "127.0.0.1:0")]);
     let check = |program: &str, request: &str, status: &str, last: &str| {
         let answer = Program::start(&built.join(program)).ask(request);
         assert!(answer.starts_with(status) && answer.ends_with(last), "{program}: {answer}");
@@ -70,7 +71,7 @@ fn readme_alone_makes_servers() {
     echoes(&Program::start(&built.join("websocket")));
     // What is measured is what is shown.
     let (_, shown) = include_str!("../../examples/websocket.rs").split_once("\n\n").unwrap();
-    assert!(std::fs::read_to_string(&readme).unwrap().contains(shown), "the README's WebSocket is not the example's");
+    assert!(std::fs::read_to_string(&guide).unwrap().contains(shown), "the guide's WebSocket is not the example's");
     drop(std::fs::remove_dir_all(&folder));
 }
 

@@ -17,7 +17,7 @@ pub struct RateOf {
     pub scenario: String,
     /// The share of it, above 0 and at most 1.
     pub share: f64,
-    /// Whose median is meant; without it that of the slowest subject that takes part, so that all can follow.
+    /// The subject whose median counts; without it the slowest subject that takes part, so that all can follow.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub subject: Option<String>,
 }

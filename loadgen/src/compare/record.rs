@@ -127,7 +127,7 @@ pub struct OfferedRate {
     pub scenario: String,
     /// The rate that every subject was asked for.
     pub per_second: f64,
-    /// Whose capacity it comes from.
+    /// The subject whose capacity determines the rate.
     pub subject: String,
     /// That capacity: the median of the other scenario.
     pub capacity: f64,

@@ -83,7 +83,7 @@ impl Node {
         node
     }
 
-    /// What redis-cli prints; an error as its text.
+    /// The output of redis-cli; an error as its text.
     fn cli(&self, words: &[&str]) -> String {
         let output = Command::new("redis-cli").args(["-p", &self.port.to_string()]).args(words).output().unwrap();
         String::from_utf8_lossy(&output.stdout).trim().to_owned()
@@ -242,7 +242,7 @@ fn a_primary_that_dies_is_replaced() {
         let (mut is_killed, mut seen, mut quiet) = (false, (0, 0), 0);
         let line = "redis {} --cluster -c 4 -t 2 -d 10m --warm-up 0s --timeout 5s SET key:{key} {value}";
         let outcome = run(&nodes, line, &mut |nodes, progress| {
-            // What is under way is waited for, and looked at again.
+            // While requests are in flight, the run asks again.
             if quiet >= 10 {
                 return Watch::Stop;
             }

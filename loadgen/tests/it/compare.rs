@@ -177,7 +177,7 @@ fn genuine_programs_ask_and_are_compared() {
     }
 }
 
-/// What a browser makes of a page: its charts must be drawn, in light and in dark.
+/// Opens a page in a browser: its charts must be drawn, in light and in dark.
 fn look_at(folder: &Folder, page: &str) {
     if !is_there("chromium") {
         return;

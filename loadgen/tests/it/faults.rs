@@ -11,7 +11,7 @@ use crate::target::{Behaviour, Dialect, Fault, Target, certificate};
 /// Far longer than any of these runs takes on a loaded machine.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// What the command said and wrote.
+/// The command's output and files.
 struct Said {
     output: Output,
     result: Value,

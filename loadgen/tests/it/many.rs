@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::target::many;
 
-/// What the project promises for each connection, TCP and without TLS.
+/// The project's limit for each connection, TCP and without TLS.
 const MOST_BYTES: u64 = 8 << 10;
 
 #[test]

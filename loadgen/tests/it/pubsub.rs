@@ -39,7 +39,7 @@ fn deliveries_take_as_long_as_the_broker_lets_them() {
                         return Err(format!("{pace} p{percent}: {reported:?}, made {made:?}"));
                     }
                 }
-                // What publishers were answered is another figure.
+                // The latency of PUBLISH itself is another figure.
                 let answered = outcome.operations[0].latencies.percentile(50.0);
                 if answered > fast / 2 { Err(format!("{pace}: PUBLISH took {answered:?}")) } else { Ok(()) }
             });
@@ -76,7 +76,7 @@ fn nothing_is_published_before_everybody_has_subscribed() {
     assert_eq!((outcome.answers(), outcome.failed()), (100, 0), "{:?}", outcome.failures);
     assert_eq!((deliveries.promised, deliveries.arrived), (300, 300));
 
-    // Who never hears of its subscription is told of, and holds up nobody for ever.
+    // A subscription without a reply counts as timed out, and does not stall the run for ever.
     let outcome = run(&line(&late(Duration::from_secs(3600)), "300ms"));
     assert_eq!((outcome.ending.clone(), outcome.answers()), (Ending::Complete, 100));
     assert!(outcome.failures_of(Failure::TimedOut) >= 3, "{:?}", outcome.failures);

@@ -11,7 +11,7 @@ fn benches(path: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../benches").join(path)
 }
 
-/// What `benches/peers/install` has.
+/// The installed programs of `benches/peers/install`.
 fn peers() -> Vec<String> {
     let output = Command::new(benches("peers/install")).arg("--list").output().unwrap();
     assert!(output.status.success());
@@ -37,7 +37,7 @@ fn every_plan_is_read_and_installs_what_the_script_has() {
         let started: Vec<&Words> = servers.chain(loads).collect();
         for subject in &plan.subjects {
             let Some(install) = &subject.install else {
-                // A finding is measured by who has nothing yet.
+                // The plan of a finding installs each subject, as its reader may have none.
                 let is_finding = path.file_name().is_some_and(|name| name.to_string_lossy().starts_with('F'));
                 assert!(!is_finding, "{}: {}", path.display(), subject.name);
                 continue;

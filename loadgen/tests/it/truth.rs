@@ -1,4 +1,4 @@
-//! What is reported is what the target did.
+//! Reported figures equal the target's record of its actions.
 
 use std::panic::{self, AssertUnwindSafe};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -26,7 +26,7 @@ const SUBJECTS: [(Dialect, &str); 5] = [
     (Dialect::EchonetUdp, "echonet {} OPTIONS get 013001 80=30"),
 ];
 
-/// How often a test that needs a quiet moment tries again. What may never be is asserted in each.
+/// How often a test that needs a quiet moment tries again. Each attempt asserts the invariants.
 const ATTEMPTS: usize = 8;
 
 /// How many attempts that nothing disturbed must fail for the test to fail.
@@ -95,7 +95,7 @@ fn percentiles_are_those_that_the_target_made() {
                     let (reported, made) = (latencies.percentile(percent), percentile(&delays, percent));
                     // Each latency holds the delay of its request, but for the histogram's three digits.
                     assert!(reported >= made.mul_f64(0.999), "{dialect:?} p{percent}: {reported:?}, made {made:?}");
-                    // What it holds besides is the way of the request and of its answer.
+                    // The rest of the latency is the transfer of the request and of its answer.
                     if reported > made.mul_f64(1.001) + Duration::from_millis(4) && percent < 95.0 {
                         return Err(format!("{dialect:?} p{percent}: {reported:?}, made {made:?}"));
                     }
@@ -171,7 +171,7 @@ fn wrong_answers_are_counted_exactly() {
         assert!(wrong >= 20, "{wrong}");
         assert_eq!(outcome.failures_of(Failure::Wrong), wrong, "{dialect:?} {:?}", outcome.failures);
         assert_eq!((outcome.failed(), outcome.answers()), (wrong, requests - wrong), "{:?}", outcome.failures);
-        // Who does not look does not see.
+        // Without `--verify`, wrong answers count as answers.
         let target = Target::start(behaviour);
         let outcome = run(&target, line);
         assert_eq!((outcome.failed(), outcome.answers()), (0, requests), "{:?}", outcome.failures);

@@ -25,8 +25,7 @@ fn order(counters: &Counters, from: usize) {
     counters.order(Order { from, to: 1 - from, share: 1.0 });
 }
 
-/// Connections that move are counted throughout, each on the worker where it is, and whoever waits until a worker has none left
-/// is told.
+/// Connections that move are counted throughout, each on the worker where it is. A task that waits for an empty worker wakes.
 #[test]
 fn connections_are_counted_while_they_move_and_workers_are_drained() {
     model(|| {

@@ -9,7 +9,7 @@ const COMMANDS: u8 = 2;
 /// Writers whose commands are read.
 const WRITERS: u8 = 2;
 
-/// What one command of a writer looks like.
+/// The bytes of one command of a writer.
 fn command(writer: u8, number: u8) -> Vec<u8> {
     let mut bytes = Vec::new();
     encode_command(&mut bytes, [&b"SET"[..], &[writer], &[number]].into_iter());

@@ -27,7 +27,8 @@ fn handler(pipe: &Arc<Pipe>, reads: bool) -> JoinHandle<()> {
     })
 }
 
-/// A connection that sleeps until it is told of all but less than what is due; what it was told.
+/// A connection that sleeps until the released bytes are due, and ends when fewer than that are left. Returns the number of bytes that it
+/// was told of.
 fn listen(park: &Park, releases: &Releases, pipes: &[Arc<Pipe>]) -> usize {
     let mut told = 0;
     while told + DUE <= pipes.len() * PIECES * PIECE {
@@ -39,7 +40,7 @@ fn listen(park: &Park, releases: &Releases, pipes: &[Arc<Pipe>]) -> usize {
     told
 }
 
-/// Whatever order handlers take pieces in, and however late the connection looks, it is woken for them.
+/// The connection wakes for taken pieces, in whatever order handlers take them, and however late the connection checks.
 #[test]
 fn the_connection_is_told_of_what_is_taken() {
     model(|| {
@@ -56,8 +57,7 @@ fn the_connection_is_told_of_what_is_taken() {
     });
 }
 
-/// What is taken of a body whose stream has ended is nobody's: it neither stays in the account nor keeps the connection from
-/// being told of the next stream's.
+/// Bytes that are taken of an ended stream's body leave the account, and the next stream still wakes the connection.
 #[test]
 fn a_stream_that_ends_leaves_nothing_behind() {
     model(|| {

@@ -37,7 +37,7 @@ pub enum Step {
     Group {
         /// Names of properties; none makes one group of all rows.
         by: Vec<String>,
-        /// What is made of each group.
+        /// The reducers of each group.
         reducers: Vec<Reducer>,
     },
     /// Sorts rows.
@@ -56,7 +56,7 @@ pub enum Step {
     },
 }
 
-/// What rows are made of and what becomes of them.
+/// The source and the steps of an aggregation.
 #[derive(Clone, Copy, Default)]
 pub struct Aggregation<'a> {
     /// The steps in their order.

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use crate::expr::{Datum, Row};
 
-/// What a reducer computes of the rows of a group.
+/// The function of a reducer.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ReducerKind {
     /// Rows.
@@ -39,7 +39,7 @@ pub enum ReducerKind {
 /// A reducer and the name of its result.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Reducer {
-    /// What it computes.
+    /// Its function.
     pub kind: ReducerKind,
     /// The property with its result (AS).
     pub name: String,
@@ -74,7 +74,7 @@ impl Reducer {
     }
 }
 
-/// What a reducer knows of a group so far.
+/// The state of a reducer for one group.
 #[derive(Clone, Debug)]
 pub(super) enum State {
     Count(u64),

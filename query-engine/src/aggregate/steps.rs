@@ -1,4 +1,4 @@
-//! What each step makes of a table.
+//! The effect of each step on a table.
 
 use std::cmp::Ordering;
 use std::collections::HashMap;

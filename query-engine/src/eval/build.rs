@@ -13,7 +13,7 @@ use crate::query::{Kind, Node};
 use crate::schema::{FieldId, FieldKind, Keeps};
 use crate::text::{lower, unescape};
 
-/// What the whole query says of its phrases, and how far patterns may reach.
+/// The options that the whole query sets for its phrases, and the limits of patterns.
 #[derive(Clone, Copy)]
 pub(super) struct Context<'i, 'o> {
     pub(super) index: &'i Index,

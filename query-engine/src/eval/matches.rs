@@ -9,7 +9,7 @@ use crate::index::docs::Docs;
 use crate::index::postings::{Cursor, DocNumber};
 use crate::schema::FieldMask;
 
-/// Documents that a node of the query matches. What postings still have of documents that are gone may be among them.
+/// Documents that a node of the query matches. They may include deleted documents that postings still have.
 pub(super) trait Matches {
     /// The first match from `target` on. Targets must rise from one call to the next.
     fn seek(&mut self, target: DocNumber) -> Option<DocNumber>;

@@ -6,7 +6,7 @@ use super::levenshtein::Table;
 use crate::index::Dictionary;
 use crate::index::postings::Postings;
 
-/// What words are looked for.
+/// A pattern of words.
 pub(crate) enum Pattern<'p> {
     Prefix(&'p [u8]),
     Suffix(&'p [u8]),

@@ -12,7 +12,7 @@ pub(super) fn is_near(children: &[Record<'_>], slop: Option<u32>, in_order: bool
     if in_order { is_ordered(&lists, slop) } else { is_close(&lists, slop) }
 }
 
-/// Each list in turn goes on to a position at or behind the one before; what lies between adds up to the slop.
+/// Each list in turn goes on to a position at or behind the one before. The gaps between them add up to the slop.
 fn is_ordered(lists: &[Vec<u32>], slop: i64) -> bool {
     let mut at = vec![0usize; lists.len()];
     for first in &lists[0] {
@@ -56,8 +56,8 @@ fn is_close(lists: &[Vec<u32>], slop: i64) -> bool {
     }
 }
 
-/// RediSearch's measure of how far the words of a match stand apart: the root of the summed squares of the smallest
-/// distances between neighbours in the query; what TFIDF and BM25 divide by.
+/// RediSearch's measure of how far the words of a match stand apart: the root of the summed squares of the smallest distances between
+/// neighbours in the query. TFIDF and BM25 divide by it.
 pub(super) fn slop(record: &Record<'_>) -> u32 {
     let (Data::Intersection(children) | Data::Union(children)) = &record.data else { return 1 };
     if children.len() <= 1 {

@@ -1,4 +1,4 @@
-//! What scores and phrases need to know of one match.
+//! The data of one match that scores and phrases need.
 
 use crate::index::postings::Positions;
 use crate::text::FoundWord;

@@ -24,7 +24,7 @@ pub enum Scorer {
     Hamming,
 }
 
-/// Whose constants BM25STD has.
+/// The version whose constants BM25STD uses.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Level {
     /// RediSearch 2.10: b = 0.5, and weights count for groups alone.
@@ -34,7 +34,7 @@ pub enum Level {
     Redis8,
 }
 
-/// What a score is made of (EXPLAINSCORE).
+/// The explanation of a score (EXPLAINSCORE).
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Explanation {
     /// One line.

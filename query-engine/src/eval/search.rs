@@ -53,7 +53,7 @@ pub struct SearchOptions<'o> {
     pub limit: usize,
     /// How well a document matches.
     pub scorer: Scorer,
-    /// Whose constants scorers have.
+    /// The version whose constants scorers use.
     pub level: Level,
     /// Explain scores (EXPLAINSCORE).
     pub explain: bool,

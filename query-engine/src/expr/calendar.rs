@@ -138,7 +138,7 @@ fn directive(out: &mut String, time: f64, letter: char) -> Option<()> {
     Some(())
 }
 
-/// What `strptime` has read so far.
+/// The fields that `strptime` has read so far.
 struct Read {
     date: Date,
     hour: i64,

@@ -44,7 +44,7 @@ impl SortKey {
     }
 }
 
-/// What the index knows of one document.
+/// The data of one document in the index.
 #[derive(Clone, Debug)]
 pub(crate) struct Doc {
     pub(crate) id: Arc<[u8]>,
@@ -128,7 +128,7 @@ impl Docs {
         if self.len() == 0 { 0.0 } else { self.total_length as f64 / self.len() as f64 }
     }
 
-    /// Bytes in memory, without `self`; what a hash table and a shared id cost is estimated.
+    /// Bytes in memory, without `self`. The memory of a hash table and of a shared id is an estimate.
     pub(crate) fn memory(&self) -> usize {
         let entry = size_of::<(Arc<[u8]>, DocNumber)>() * 8 / 7 + 1;
         let tables = self.numbers.capacity() * entry + self.pages.len() * size_of::<(u64, Page)>() * 4 / 3;

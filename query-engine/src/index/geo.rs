@@ -7,7 +7,7 @@ use super::postings::DocNumber;
 /// Radius of the Earth in metres, as Redis' GEO commands have it.
 const EARTH_RADIUS: f64 = 6_372_797.560_856;
 
-/// Redis' limits: what Web Mercator can show, in degrees.
+/// Redis' limits: the area of Web Mercator, in degrees.
 const MAX_LATITUDE: f64 = 85.051_128_78;
 const MAX_LONGITUDE: f64 = 180.0;
 

@@ -1,7 +1,7 @@
 //! An index: documents go in and out, queries read.
 //!
-//! A document that is replaced gets a new number; what the old one left in postings is passed over by queries, because
-//! its number is gone, and removed by [`Index::compact`].
+//! A replaced document gets a new number. Queries skip the old one's postings, because its number is gone, and [`Index::compact`] removes
+//! them.
 
 pub(crate) mod docs;
 pub(crate) mod geo;
@@ -30,7 +30,7 @@ pub(crate) type Dictionary = BTreeMap<Box<[u8]>, Postings>;
 /// Tags and missing fields keep documents alone.
 pub(crate) const NUMBERS_ALONE: Keeps = Keeps { positions: false, frequencies: false, fields: false };
 
-/// What one field has beside the words that TEXT fields share.
+/// The index of one field, besides the words that TEXT fields share.
 #[derive(Clone, Debug)]
 pub(crate) enum FieldIndex {
     /// TEXT, and fields that are not indexed.

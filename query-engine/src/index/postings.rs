@@ -20,7 +20,7 @@ struct Block {
     bytes: Vec<u8>,
 }
 
-/// What is known of one word in one document.
+/// The data of one word in one document.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Entry {
     /// How often the word occurs, by the weight of its fields.

@@ -15,7 +15,7 @@ pub(crate) use number::significant;
 use crate::schema::Schema;
 use crate::text::Language;
 
-/// A version of the query language. Dialects 3 and 4 read queries as 2 does; what they change is how results are shown.
+/// A version of the query language. Dialects 3 and 4 parse queries as 2 does; they differ in the form of results.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 #[allow(missing_docs, reason = "their numbers say all")]
 pub enum Dialect {

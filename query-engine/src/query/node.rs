@@ -25,7 +25,7 @@ pub(crate) const UNITS: &[Unit] = &[
     Unit { name: "mi", metres: 1609.34 },
 ];
 
-/// What a node matches.
+/// The documents that a node matches.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Kind {
     /// Nothing.
@@ -43,9 +43,9 @@ pub(crate) enum Kind {
     },
     /// Any child.
     Union,
-    /// What the child does not match.
+    /// Documents that the child does not match.
     Not,
-    /// Everything; what the child matches scores more.
+    /// All documents; those that match the child score more.
     Optional,
     /// Words that begin with the text (`after`), end with it (`before`), or have it inside (both).
     Affix {

@@ -21,7 +21,7 @@ fn schema() -> Schema {
     Schema::new(fields).expect("the names differ")
 }
 
-/// What is answered otherwise on purpose: errors of RediSearch's grammars that the engine does not have, and later texts.
+/// Intended differences in the replies: errors of RediSearch's grammars that the engine does not have, and later texts.
 const ON_PURPOSE: &[&str] = &[
     // Stop words in quotes and tags, empty strings and parentheses around a star are as in dialect 2.
     "1 \"hello the running world\"",

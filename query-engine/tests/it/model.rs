@@ -55,7 +55,7 @@ impl Doc {
         self.words().iter().map(|(field, _)| TEXTS[*field].1).sum()
     }
 
-    /// What a query's word may stand for in this document: itself, and its stem marked by `+`.
+    /// The terms of a query that match a word of this document: the word itself, and its stem marked by `+`.
     fn terms(&self) -> BTreeSet<String> {
         let words = self.words();
         let stems = words.iter().filter_map(|(_, word)| indexed_stem(word));

@@ -84,9 +84,9 @@ fn ours(index: &Index, query: &str, scorer: Scorer, verbatim: bool) -> Answer {
     (answer.total as i64, hits.collect())
 }
 
-/// What of two answers is compared. RediSearch 2.10 forgets parts of a union that an intersection skips to, so scores and
-/// distances are compared where no union stands in an intersection. How many ranges its numeric tree has counts as distance in
-/// TFIDF and BM25.
+/// The parts of two answers that are compared. RediSearch 2.10 forgets parts of a union that an intersection skips to, so scores and
+/// distances are compared where no union stands in an intersection. How many ranges its numeric tree has counts as distance in TFIDF and
+/// BM25.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 enum Compared {
     Nothing,

@@ -72,7 +72,7 @@ pub(crate) fn query(random: &mut SmallRng, depth: u32) -> Query {
     }
 }
 
-/// What may stand behind `@field:`.
+/// A text or group behind `@field:`.
 fn text(random: &mut SmallRng, depth: u32) -> Query {
     let words = |random: &mut SmallRng| (0..random.random_range(2..4)).map(|_| word(random).to_owned()).collect();
     if depth > 0 {
@@ -135,7 +135,7 @@ pub(crate) fn put(index: &mut Index, doc: &Doc) {
     index.put(&Document::new(doc.id.as_bytes(), values)).expect("every value fits its field");
 }
 
-/// What the engine gives: ids with scores, in its order.
+/// The engine's result: ids with scores, in its order.
 fn found(index: &Index, query: &Query, scorer: Scorer) -> Vec<(String, f64)> {
     let options = ParseOptions { dialect: Dialect::Two, ..ParseOptions::default() };
     let text = query.text();

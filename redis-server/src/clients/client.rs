@@ -1,4 +1,4 @@
-//! A client's session: what its connection knows of it, and what others may see and do.
+//! A client's session: the state of its connection, and the part that other threads see and change.
 
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
@@ -18,7 +18,7 @@ use crate::protocol::error::Error;
 /// Bytes that a subscription, a watched key or a prefix takes, here and among all of them, besides its text.
 const NAME: u64 = 128;
 
-/// What `CLIENT REPLY` has chosen.
+/// The mode of `CLIENT REPLY`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ReplyMode {
     /// Every reply is sent.
@@ -62,7 +62,7 @@ pub struct Multi {
     pub db: Option<usize>,
 }
 
-/// What a replica says of itself before it asks for the stream of changes (`REPLCONF`).
+/// The options of a replica (`REPLCONF`) before it asks for the replication stream.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Follower {
     /// Port on which it serves.
@@ -77,7 +77,7 @@ pub struct Follower {
     pub wants_snapshot_only: bool,
     /// Whether that is to have the function libraries, and no data (`rdb-filter-only functions`).
     pub wants_functions_only: bool,
-    /// What it has asked for: its connection serves that from then on.
+    /// The replica's request, which its connection serves from then on.
     pub request: Option<SyncRequest>,
 }
 
@@ -90,7 +90,7 @@ pub enum SyncRequest {
     Full,
 }
 
-/// What a client has subscribed to.
+/// The subscriptions of a client.
 #[derive(Debug, Default)]
 pub struct Subscriptions {
     /// Channels, patterns and shard channels, each in its place (see [`count`]). Patterns stand in the order in which they came.
@@ -112,13 +112,13 @@ impl Subscriptions {
 /// The session's state, which only its own connection touches.
 #[derive(Debug)]
 pub struct Client {
-    /// What others see.
+    /// The state that other threads see.
     pub shared: Arc<ClientShared>,
     /// Number of the selected database.
     pub db: usize,
     /// Whether replies are in RESP3.
     pub resp3: bool,
-    /// Who it is, and what it may do.
+    /// Its user, with the permissions.
     pub identity: Identity,
     /// The transaction since MULTI.
     pub multi: Option<Box<Multi>>,
@@ -126,11 +126,11 @@ pub struct Client {
     pub watching: HashSet<(usize, Box<[u8]>)>,
     /// When the first of them expires, in milliseconds of Unix time.
     pub watch_until: Option<u64>,
-    /// What the client has subscribed to, once it has.
+    /// The client's subscriptions, if it has any.
     pub subscriptions: Option<Box<Subscriptions>>,
     /// Its client-side caching, if it tracks what it reads.
     pub tracking: Option<Box<tracking::Own>>,
-    /// What CLIENT REPLY has chosen.
+    /// The mode of CLIENT REPLY.
     pub reply_mode: ReplyMode,
     /// Whether reads leave the access clock alone (`CLIENT NO-TOUCH`).
     pub no_touch: bool,
@@ -145,7 +145,7 @@ pub struct Client {
     pub out_of_memory: bool,
     /// The move whose slots it brings, from when its connection has nothing else to do.
     pub importing: Option<Box<NodeId>>,
-    /// What it has said of itself as a replica.
+    /// Its options as a replica.
     pub follower: Option<Box<Follower>>,
     /// Whether the connection ends when the reply is sent.
     pub close: bool,
@@ -231,7 +231,7 @@ pub trait Unblock: std::fmt::Debug + Send + Sync {
     fn for_each_key(&self, visit: &mut dyn FnMut(&[u8]));
 }
 
-/// What other threads see of a client, and how they reach it.
+/// The part of a client that other threads see, and by which they reach it.
 #[derive(Debug)]
 pub struct ClientShared {
     /// Number, unique since the start.
@@ -264,7 +264,7 @@ pub struct ClientShared {
     pub leaving: AtomicU64,
     /// Where what it has changed last ends in the journal.
     pub journal_offset: AtomicU64,
-    /// What it has sent and was sent, and its commands.
+    /// The bytes that it has sent and received, and the number of its commands.
     pub traffic: Traffic,
     /// Bits of [`flag`].
     pub flags: AtomicU32,
@@ -281,7 +281,7 @@ pub struct ClientShared {
     waker: AtomicWaker,
 }
 
-/// Sums since a client's arrival, written by whoever serves it.
+/// Sums since a client's arrival, written by the worker that serves it.
 #[derive(Debug, Default)]
 pub struct Traffic {
     /// Bytes that have come from it.
@@ -310,7 +310,7 @@ impl Total {
     }
 }
 
-/// What a client says of itself.
+/// The names that a client gives itself.
 #[derive(Clone, Debug, Default)]
 pub struct Labels {
     /// `CLIENT SETNAME`.
@@ -349,7 +349,7 @@ pub mod flag {
     pub const TRACKING: u32 = 1 << 10;
     /// Tracks by prefix.
     pub const TRACKING_BCAST: u32 = 1 << 11;
-    /// Whom it has named to be told in its place is gone.
+    /// The client that it redirects invalidations to is gone.
     pub const TRACKING_BROKEN: u32 = 1 << 12;
     /// All that is about tracking.
     pub const TRACKING_ALL: u32 = TRACKING | TRACKING_BCAST | TRACKING_BROKEN;
@@ -432,7 +432,7 @@ pub mod count {
     pub const PREFIXES: usize = 5;
 }
 
-/// What others have left for a client.
+/// The messages that other threads leave for a client.
 #[derive(Debug, Default)]
 pub struct Mailbox {
     /// Messages, ready to be sent.
@@ -512,7 +512,7 @@ impl ClientShared {
         self.ring();
     }
 
-    /// Asks the connection to close at once; what waits here is dropped.
+    /// Asks the connection to close at once, and drops its messages.
     pub fn kill(&self) {
         *self.mailbox() = Mailbox { end: End::Now, ..Mailbox::default() };
         self.set_flag(flag::KILLED, true);

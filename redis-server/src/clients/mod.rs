@@ -1,4 +1,4 @@
-//! Clients: their sessions, what they have subscribed to and read, and who they are.
+//! Clients: their sessions, subscriptions, tracked keys and identities.
 
 pub mod acl;
 pub mod client;

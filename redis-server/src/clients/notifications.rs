@@ -1,5 +1,5 @@
-//! Keyspace notifications (<https://redis.io/docs/latest/develop/use/keyspace-notifications/>): what happens to keys,
-//! told to subscribers as `notify-keyspace-events` says.
+//! Keyspace notifications (<https://redis.io/docs/latest/develop/use/keyspace-notifications/>): events of keys, published as
+//! `notify-keyspace-events` says.
 
 use crate::clients::output_limit::post;
 use crate::clients::pubsub::{Kind, PubSub};
@@ -11,7 +11,7 @@ const KEYSPACE: i64 = event_bit(b'K');
 /// `E`: by event.
 const KEYEVENT: i64 = event_bit(b'E');
 
-/// What happened to a key, in the words of the genuine server, with the class that `notify-keyspace-events` names.
+/// A keyspace event, with the class that `notify-keyspace-events` names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Event {
     name: &'static str,
@@ -20,7 +20,7 @@ pub struct Event {
 }
 
 impl Event {
-    /// What subscribers are told.
+    /// The name that subscribers get.
     pub const fn name(self) -> &'static str {
         self.name
     }

@@ -1,8 +1,8 @@
 //! `client-output-buffer-limit`: how many bytes may wait for a client before it is cut off.
 //!
-//! Two places ask. The client's connection asks when its socket takes no more ([`OutputGuard::cuts_off`]) and before it keeps a
-//! large reply ([`cuts_off_at`]). Who leaves a message for somebody else's client asks at that moment ([`post`]): the
-//! connection may be busy meanwhile.
+//! Two places ask. The client's connection asks when its socket takes no more ([`OutputGuard::cuts_off`]) and before it keeps a large reply
+//! ([`cuts_off_at`]). A thread that leaves a message for another client checks at that moment ([`post`]), because that client's connection
+//! may be busy.
 
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -48,7 +48,7 @@ pub fn cuts_off_at(config: &Config, client: &ClientShared, waiting: u64) -> bool
     is_over
 }
 
-/// What a connection remembers of its output to judge the soft limit.
+/// The state of a connection's output that the soft limit needs.
 #[derive(Debug, Default)]
 pub struct OutputGuard {
     /// Since when the output is above the soft limit, in milliseconds of Unix time.

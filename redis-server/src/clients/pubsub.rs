@@ -1,4 +1,4 @@
-//! Who has subscribed to what, and the way of a message to them.
+//! The subscribers of channels and patterns, and the delivery of messages to them.
 //!
 //! A message is encoded once per protocol and shared by all who get it. It is left in each subscriber's mailbox
 //! ([`ClientShared::post`]) under the lock of its channel, so that all subscribers of a channel see its messages in the
@@ -19,7 +19,7 @@ use crate::protocol::glob;
 /// Parts of a table, each with its own lock, so that different channels rarely meet.
 const SHARDS: usize = 64;
 
-/// What is subscribed to. The discriminants are positions in [`crate::clients::client::Subscriptions`] and
+/// The kinds of subscriptions. The discriminants are positions in [`crate::clients::client::Subscriptions`] and
 /// [`crate::clients::client::count`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {

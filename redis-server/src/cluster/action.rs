@@ -1,4 +1,4 @@
-//! What a node asks of those who have sockets, files and data.
+//! Requests of a node to the code that owns sockets, files and data.
 
 use std::sync::Arc;
 
@@ -14,8 +14,7 @@ pub type Millis = u64;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Link(pub u64);
 
-/// Something that is to be done. What comes later is to be done later: nothing may be sent before a file that is asked for
-/// ahead of it is written.
+/// Something that is to be done. Actions must run in order: a packet must not leave before a file that an earlier action saves is written.
 #[derive(Clone, Debug)]
 pub enum Action {
     /// Connect to a bus port; then say that the link is open, or closed.
@@ -88,7 +87,7 @@ pub enum Action {
     Move {
         /// The move's name.
         name: NodeId,
-        /// What is to be done.
+        /// The request.
         order: Order,
     },
     /// A line for the log.
@@ -102,16 +101,16 @@ pub enum Level {
     Debug,
     /// Ordinary, and often.
     Verbose,
-    /// What operators want to read.
+    /// Interesting to operators.
     Notice,
-    /// What they should look at.
+    /// Needs an operator's attention.
     Warning,
 }
 
-/// What only those know who have the data.
+/// Facts that only the owner of the data knows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Facts {
-    /// Where the stream of changes is: what was written, or what was taken from the primary.
+    /// The replication offset: that of the last change, or of the data received from the primary.
     pub offset: u64,
     /// How the primary is heard.
     pub primary_link: PrimaryLink,

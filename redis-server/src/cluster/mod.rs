@@ -1,7 +1,7 @@
 //! Redis Cluster (<https://redis.io/docs/latest/operate/oss_and_stack/reference/cluster-spec/>) without sockets, files or a clock.
 //!
 //! [`Machine`] is a node: bytes of the cluster's bus, subcommands and the time go in; packets, a file's text and what the data is to do
-//! come out. [`Routing`] is what it knows of who serves what, for those who run commands. [`packet`] is the bus's format.
+//! come out. [`Routing`] has the owners of slots, for the execution of commands. [`packet`] is the bus's format.
 
 mod action;
 mod id;

@@ -1,5 +1,5 @@
-//! Slots that move as a whole from one node to another, as Valkey 9 does it: what the two say to each other, what a node asks of
-//! those who have the data, and what is told of it.
+//! Slots that move as a whole from one node to another, as in Valkey 9: the messages between both nodes, and the requests to and reports
+//! from the code that owns the data.
 
 use std::fmt;
 use std::sync::Arc;
@@ -11,8 +11,8 @@ use crate::protocol::{encode_command, number};
 /// differ in running, what the target says of its slots is final.
 pub const LEASE: Millis = 5000;
 
-/// What the two nodes of a move say to each other: `CLUSTER SYNCSLOTS` and these words. The epochs are ours; Valkey passes by what
-/// stands behind its own words.
+/// The messages between the two nodes of a move: `CLUSTER SYNCSLOTS` and these words. The epochs are ours; Valkey passes by what stands
+/// behind its own words.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Word {
     /// Either is alive.
@@ -21,7 +21,7 @@ pub enum Word {
     SnapshotEnd,
     /// The target has that, and asks the source to let nobody write.
     RequestPause,
-    /// Nobody writes any more, and everything was sent.
+    /// Writes are paused, and everything was sent.
     Paused,
     /// The target has all of that, and asks for the slots. It has seen this epoch.
     RequestFailover {
@@ -36,7 +36,7 @@ pub enum Word {
 }
 
 impl Word {
-    /// What stands behind `CLUSTER SYNCSLOTS`.
+    /// Parses the words behind `CLUSTER SYNCSLOTS`.
     pub fn parse<'a>(mut words: impl Iterator<Item = &'a [u8]>) -> Option<Self> {
         let name = words.next()?.to_ascii_lowercase();
         let is_epoch = words.next().is_some_and(|word| word.eq_ignore_ascii_case(b"epoch"));
@@ -88,11 +88,11 @@ pub struct Departure {
     pub port: u16,
     /// Its port with TLS; 0 if there is none.
     pub tls_port: u16,
-    /// What moves.
+    /// The slots to move.
     pub slots: Arc<SlotSet>,
 }
 
-/// What is to be done for a move.
+/// A request for the connection or the data of a move.
 #[derive(Clone, Debug)]
 pub enum Order {
     /// Source: connect to the target, and ask whether it takes the slots.
@@ -106,7 +106,7 @@ pub enum Order {
     Say(Word),
     /// End the connection.
     End,
-    /// Target: what comes is for nobody to see yet.
+    /// Target: arriving keys stay invisible.
     Hide(Arc<SlotSet>),
     /// Target, when nothing comes any more: all that has come is to go.
     Drop(Arc<SlotSet>),
@@ -117,17 +117,17 @@ pub enum Order {
 /// How an import has ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Settled {
-    /// What was on its way.
+    /// The slots that were moving.
     pub slots: Arc<SlotSet>,
     /// Whether it has arrived.
     pub is_success: bool,
     /// Why not, or nothing.
     pub message: String,
-    /// Whether replicas and the append-only file are to be told: they are not by who was told so itself.
+    /// Whether replicas and the append-only file must learn of it. A replica does not pass on what its primary sent.
     pub is_told: bool,
 }
 
-/// What becomes known of a move to those who have its connection.
+/// A report on a move from the code that owns its connection.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Progress {
     /// Source: the connection is there.
@@ -162,7 +162,7 @@ pub struct MoveInfo {
     pub name: NodeId,
     /// Whether the slots come here.
     pub is_import: bool,
-    /// What moves.
+    /// The slots to move.
     pub slots: Arc<SlotSet>,
     /// From whom to whom, where this node takes part.
     pub nodes: Option<(NodeId, NodeId)>,

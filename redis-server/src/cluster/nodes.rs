@@ -1,4 +1,4 @@
-//! The node table: who there is, who follows whom, and who owns which slot.
+//! The node table: the nodes, the primary of each replica, and the owner of each slot.
 
 use std::collections::HashMap;
 
@@ -35,7 +35,7 @@ pub(super) struct Node {
     pub(super) hostname: String,
     pub(super) nodename: String,
     pub(super) config_epoch: u64,
-    /// What it owns; its place in [`Nodes`] agrees.
+    /// The slots that it owns, consistent with [`Nodes`].
     pub(super) slots: SlotRanges,
     pub(super) primary: Option<Key>,
     pub(super) replicas: Vec<Key>,
@@ -54,7 +54,7 @@ pub(super) struct Node {
     pub(super) link: Option<Link>,
     /// Its connection to us.
     pub(super) inbound: Option<Link>,
-    /// Who says that it does not answer, and when it was said last.
+    /// The nodes that report it as failing, each with the time of its last report.
     pub(super) reports: Vec<(Key, Millis)>,
     /// The last packet of ours that told of it.
     pub(super) told_in: u64,
@@ -128,7 +128,7 @@ pub(super) struct Nodes {
     free: Vec<Key>,
     by_id: HashMap<NodeId, Key>,
     owners: Vec<Option<Key>>,
-    /// Slots whose owner says that it has them not, while nobody else says so: anybody may take them.
+    /// Slots whose owner no longer claims them, and that no other node claims: any node may take them.
     unclaimed: SlotSet,
     assigned: usize,
     me: Key,
@@ -250,7 +250,7 @@ impl Nodes {
         self.by_id.insert(id, key);
     }
 
-    /// What a handshake ends with.
+    /// Clears the flags of a handshake.
     pub(super) fn end_handshake(&mut self, key: Key) {
         if self.at_mut(key).flags.clear(Flags::HANDSHAKE.and(Flags::MEET)) {
             self.handshakes -= 1;
@@ -296,7 +296,7 @@ impl Nodes {
         }
     }
 
-    /// Takes a slot from whoever has it.
+    /// Takes a slot from its owner.
     pub(super) fn unassign(&mut self, slot: u16) -> Option<Key> {
         let key = self.owners[usize::from(slot)].take()?;
         self.unclaimed.remove(slot);
@@ -308,7 +308,7 @@ impl Nodes {
 
     // Primaries and replicas.
 
-    /// Whose data a node has: its own, or its primary's; none if that is not known.
+    /// The primary of a node, or the node itself if it is one; `None` if it is not known.
     pub(super) fn primary_of(&self, key: Key) -> Option<Key> {
         let node = self.at(key);
         if node.is_replica() { node.primary } else { Some(key) }

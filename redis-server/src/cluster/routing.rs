@@ -1,4 +1,4 @@
-//! Who serves what, as those who run commands see it: a snapshot of the node table that never changes.
+//! The routing of slots to nodes, as the execution of commands sees it: a snapshot of the node table that never changes.
 
 use std::collections::BTreeMap;
 
@@ -20,7 +20,7 @@ pub struct Endpoint {
     pub tls_port: u16,
     /// Its host's name; empty if it has told none.
     pub hostname: String,
-    /// Whose replica it is; [`NOBODY`] if it is a primary, or of an unknown one.
+    /// Its primary; [`NOBODY`] if it is a primary, or if its primary is not known.
     pub primary: u16,
     /// Whether it follows another one.
     pub is_replica: bool,
@@ -39,14 +39,14 @@ impl Endpoint {
     }
 }
 
-/// Who owns which slot.
+/// The owner of each slot.
 #[derive(Clone, Debug)]
 pub struct Routing {
     /// Whether the cluster serves its slots.
     pub is_ok: bool,
     /// This node, among `nodes`.
     pub me: u16,
-    /// Whom it follows; [`NOBODY`] if it is a primary.
+    /// The primary that it follows; [`NOBODY`] if it is a primary.
     pub primary: u16,
     /// Every node that the cluster has, but for those that have only said hello.
     pub nodes: Vec<Endpoint>,

@@ -1,4 +1,4 @@
-//! What operators say of a node.
+//! The operator's settings for a node.
 
 use super::Millis;
 
@@ -31,11 +31,11 @@ pub struct Settings {
     pub replica_buffer_limit: u64,
     /// `tls-cluster`.
     pub tls: bool,
-    /// What others are told of the port without TLS: `cluster-announce-port`, or `port`.
+    /// The announced port without TLS: `cluster-announce-port`, or `port`.
     pub port: u16,
-    /// What others are told of the port with TLS: `cluster-announce-tls-port`, or `tls-port`.
+    /// The announced port with TLS: `cluster-announce-tls-port`, or `tls-port`.
     pub tls_port: u16,
-    /// What others are told of the bus port: `cluster-announce-bus-port`, `cluster-port`, or the port and 10,000.
+    /// The announced bus port: `cluster-announce-bus-port`, `cluster-port`, or the port and 10,000.
     pub bus_port: u16,
     /// `cluster-announce-ip`; empty if others are to find it out.
     pub announce_ip: String,

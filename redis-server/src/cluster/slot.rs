@@ -13,7 +13,7 @@ const STEP: usize = 16;
 /// Bytes that are taken in one step of what is left.
 const HALF: usize = STEP / 2;
 
-/// `TABLES[k][byte]`: what `byte` with `k` zeros behind it makes of an empty sum.
+/// `TABLES[k][byte]`: the checksum of `byte` with `k` zeros behind it.
 static TABLES: [[u16; 256]; STEP] = tables();
 
 const fn tables() -> [[u16; 256]; STEP] {
@@ -98,7 +98,7 @@ fn crc16<const STOPS: bool>(bytes: &[u8]) -> Option<u16> {
     Some(sum)
 }
 
-/// What some bytes make of a sum.
+/// The checksum after some more bytes.
 #[inline(always)]
 #[allow(clippy::inline_always, reason = "measured: as above")]
 fn step<const N: usize, const STOPS: bool>(sum: u16, bytes: &[u8; N]) -> Option<u16> {

@@ -21,7 +21,7 @@ impl SlotSet {
     /// All of them.
     pub const ALL: Self = Self { bits: [255; BITMAP] };
 
-    /// What a packet says.
+    /// The slots of a packet's bitmap.
     pub fn from_bitmap(bits: &[u8; BITMAP]) -> Self {
         Self { bits: *bits }
     }
@@ -73,7 +73,7 @@ impl SlotSet {
         self.bits == [0; BITMAP]
     }
 
-    /// What it has and another set has not.
+    /// The slots of this set that are not in another.
     #[must_use]
     pub fn without(&self, other: &Self) -> Self {
         Self { bits: std::array::from_fn(|at| self.bits[at] & !other.bits[at]) }

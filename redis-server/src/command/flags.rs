@@ -1,6 +1,6 @@
 //! Command flags and ACL categories, as bit sets.
 
-/// What `COMMAND INFO` says of a command (<https://redis.io/docs/latest/commands/command/#flags>).
+/// The flags of a command in `COMMAND INFO` (<https://redis.io/docs/latest/commands/command/#flags>).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Flags(pub u32);
 

@@ -13,7 +13,7 @@ pub struct KeySpec {
     pub begin: Begin,
     /// How to go on from there.
     pub find: Find,
-    /// What happens to the keys.
+    /// The use of the keys.
     pub usage: Use,
 }
 
@@ -58,7 +58,7 @@ pub enum Find {
     Unknown,
 }
 
-/// What happens to a key, in the words of `COMMAND INFO`.
+/// The use of a key, in the words of `COMMAND INFO`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Use {
     /// Whether the key is locked for writing.

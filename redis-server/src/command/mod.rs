@@ -1,4 +1,4 @@
-//! What a command is: its row in the table, and its arguments.
+//! The definition of a command: its row in the table, and its arguments.
 
 mod args;
 mod flags;

@@ -41,10 +41,10 @@ impl Row {
             (Flags::BLOCKING, Categories::BLOCKING),
         ];
         let speed = if flags.has(Flags::FAST) { Categories::FAST } else { Categories::SLOW };
-        // What only groups subcommands belongs to no group.
+        // A mere container of subcommands belongs to no group.
         let group = if self.subcommands == 0 { self.category } else { Categories(0) };
         let own = group.and(self.command.categories).and(speed);
-        // What a script reads, the commands that it calls have said.
+        // A script's reads already count for the commands that it calls.
         let is_script = self.category.0 & Categories::SCRIPTING.0 != 0;
         let implies = |flag: Flags| flags.has(flag) && !(is_script && flag == Flags::READONLY);
         implied.iter().filter(|(flag, _)| implies(*flag)).fold(own, |all, (_, category)| all.and(*category))

@@ -1,4 +1,4 @@
-//! What commands are to those who run them, beyond their flags.
+//! The roles of commands for the code that runs them, beyond their flags.
 
 /// The part that a command plays. No logic asks for a command's name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,7 +21,7 @@ pub enum Role {
     Replica,
     /// Sends a message to subscribers.
     Publish,
-    /// Chooses another database: what follows has its keys there.
+    /// Selects another database, in which the keys of later commands are.
     Select,
     /// Looks into all databases: INFO, MEMORY STATS.
     Survey,

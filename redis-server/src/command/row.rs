@@ -10,7 +10,7 @@ use super::weight::Weight;
 use crate::keyspace::Access;
 use crate::protocol::error::Error;
 
-/// What a handler returns: its reply is written, or the error is to be sent instead of it.
+/// The result of a handler: either its reply is written, or the error must be sent instead.
 pub type Result<T = ()> = std::result::Result<T, Error>;
 
 /// Positions of keys among the arguments, and how each is used.
@@ -33,7 +33,7 @@ pub enum Reach {
     All,
 }
 
-/// What a command needs locked.
+/// The locks that a command needs.
 #[derive(Clone, Copy, Debug)]
 pub enum Footprint {
     /// The keys that the row declares (none, if it declares none).
@@ -49,7 +49,7 @@ pub enum Footprint {
     Everything,
     /// Nothing, because nobody else runs meanwhile: scripts, whose keys are not known before.
     Alone,
-    /// What the function makes of the arguments; never this variant again.
+    /// The footprint that the function returns for the arguments, which is never this variant again.
     Depends(fn(Args<'_>) -> Self),
 }
 
@@ -64,7 +64,7 @@ pub struct Command {
     pub flags: Flags,
     /// Where its keys are.
     pub keys: &'static [KeySpec],
-    /// What to lock.
+    /// Its locks.
     pub footprint: Footprint,
     /// Which databases it reaches into.
     pub reach: Reach,
@@ -76,7 +76,7 @@ pub struct Command {
     pub finder: Option<fn(Args<'_>) -> KeyPositions>,
     /// The only key's position, when the keys are as simple as that: the fast path's shortcut. 0: look at `keys`.
     pub only_key: u8,
-    /// What happens to it.
+    /// The use of the only key.
     pub only_access: Access,
     /// With how many arguments, at least and at most, calls may run under the same locks as their neighbours in a pipeline,
     /// which have one key and little work; an empty range where they may not.
@@ -105,7 +105,7 @@ impl Command {
         if self.arity >= 0 { len == self.arity as usize } else { len >= self.arity.unsigned_abs() as usize }
     }
 
-    /// What a call with `args` needs locked.
+    /// The locks that a call with `args` needs.
     #[inline]
     pub fn footprint_of(&self, args: Args<'_>) -> Footprint {
         match self.footprint {

@@ -1,4 +1,4 @@
-//! What a client is told whose words name no command.
+//! The error for an unknown command.
 
 use super::Args;
 use crate::protocol::error::{Error, c_string, echo, shown};

@@ -3,7 +3,7 @@
 use super::args::Args;
 use crate::keyspace::{Entry, Key, ValueRef, View};
 
-/// What a row says about the work of its calls, besides that of reading their arguments.
+/// The estimated work of a command's calls, besides that of reading their arguments.
 #[derive(Clone, Copy, Debug)]
 pub enum Weight {
     /// Little, whatever they meet.
@@ -12,7 +12,7 @@ pub enum Weight {
     Much,
     /// Much, whatever they meet, or little, as the function says of their arguments.
     MuchIf(fn(Args<'_>) -> bool),
-    /// What the function finds under the locks of the call, in elements that are looked at, moved or freed.
+    /// The number of elements to be examined, moved or freed. The function counts under the locks of the call.
     Of(fn(&View<'_>, Args<'_>) -> usize),
 }
 
@@ -73,7 +73,7 @@ fn limited(len: usize, args: Args<'_>) -> usize {
     wanted.map_or(len, |wanted| wanted.min(len))
 }
 
-/// What a scan's `COUNT` asks for.
+/// The argument of a scan's `COUNT`.
 pub fn scanned(_: &View<'_>, args: Args<'_>) -> usize {
     let at = (2..args.len()).find(|&at| args.is(at, "COUNT"));
     let count = at.and_then(|at| args.get(at + 1).and_then(|_| args.int(at + 1).ok()));
@@ -90,7 +90,7 @@ pub fn count(view: &View<'_>, args: Args<'_>) -> usize {
     if repeats && len > 0 { wanted } else { wanted.min(len) }
 }
 
-/// Whatever is read as a group reads, or from a stream's end on, is little; else as [`limits`].
+/// Little for a read as a consumer group (`>`) or from a stream's end on (`$`); otherwise as [`limits`].
 pub fn unread(view: &View<'_>, args: Args<'_>) -> usize {
     let is_new = args.iter().next_back().is_some_and(|id| id == b">" || id == b"$");
     if is_new { 0 } else { limits(view, args) }

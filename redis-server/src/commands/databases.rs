@@ -37,7 +37,7 @@ fn flushall(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     tracking::flushed(cx);
     cx.instance().cluster.flushed(cx.instance());
     if snapshot::flushed(cx.instance()) && snapshot::save_views(cx.instance(), &cx.views()).is_ok() {
-        // What is in the file counts from here on.
+        // The file holds this state, so changes count from here on.
         cx.forget_changes();
     }
     // An empty database may have keys elsewhere.

@@ -11,9 +11,9 @@ use crate::protocol::error::Error;
 /// A command, and what runs when it is called.
 #[derive(Debug)]
 pub struct Definition {
-    /// What is known of it.
+    /// The command's row in the registry.
     pub command: Command,
-    /// What runs.
+    /// The function that runs it.
     pub handler: Handler,
     /// Its subcommands; empty for most.
     pub subcommands: &'static [Self],

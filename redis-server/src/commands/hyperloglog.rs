@@ -38,7 +38,7 @@ fn parsed<R>(string: StrRef<'_>, look: impl FnOnce(&[u8], Encoding) -> R) -> Res
 
 /// Stores a HyperLogLog in the place of what there was.
 fn store(cx: &mut Ctx<'_>, key: &Key<'_>, bytes: Vec<u8>, encoding: Encoding) {
-    // What is dense is changed in place from now on; what is short is to be told from a string that SET made.
+    // A dense value changes in place from now on. A short one needs an encoding other than that of SET.
     let value = if encoding == Encoding::Dense || bytes.len() <= EMBEDDED_MAX {
         Value::written(bytes)
     } else {
@@ -156,7 +156,7 @@ fn pfdebug(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     let key = args.key(0);
     let missing = Error::Static("ERR The specified key does not exist");
     let (bytes, encoding) = with(cx, key, |bytes, encoding| (bytes.to_vec(), encoding))?.ok_or(missing)?;
-    // Whatever is asked, the genuine server makes the string one that can be changed in place, which OBJECT ENCODING tells.
+    // Redis makes the string a raw one for every subcommand; OBJECT ENCODING shows it.
     store(cx, key, bytes.clone(), encoding);
     if args.is(1, "GETREG") {
         let dense = to_dense(cx, key, bytes, encoding)?;

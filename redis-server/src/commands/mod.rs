@@ -1,4 +1,4 @@
-//! What each command does: one file per family, ending in its table.
+//! The handlers of all commands: one file per family, ending in its table.
 
 mod bitmap;
 #[cfg(feature = "bloom")]

@@ -57,7 +57,7 @@ const fn row(
     Row { id: id as u16, command, group, category, parent, subcommands: subcommands.len() as u16 }
 }
 
-/// What runs, by the number of the row.
+/// The handlers, by the number of the row.
 static HANDLERS: [Handler; COUNT] = {
     let mut handlers = [FAMILIES[0].commands[0].handler; COUNT];
     let (mut count, mut family) = (0, 0);
@@ -88,5 +88,5 @@ static INDEX: [Slot; SLOTS] = index(&ROWS);
 /// Every command of this server, with what runs for it.
 pub static TABLE: CommandTable = CommandTable { registry: Registry::new(&ROWS, &INDEX), handlers: &HANDLERS };
 
-/// What is known of every command.
+/// The properties of every command.
 pub const REGISTRY: &Registry = &TABLE.registry;

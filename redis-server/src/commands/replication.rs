@@ -11,7 +11,7 @@ use crate::exec::replication::{FailoverRequest, FailoverStage, LinkStage, Primar
 use crate::protocol::error::{Error, shown};
 use crate::protocol::split_words;
 
-/// Whoever runs a primary's commands may wait for what this call holds.
+/// The reply if commands of the primary do not end in time. Their thread may wait for a lock of this call.
 const BUSY: Error = Error::Static("ERR The primary's commands take too long, try again");
 /// Bytes from which on a replica's address is too long, as in Redis (`NET_HOST_STR_LEN`).
 const MAX_HOST: usize = 256;
@@ -30,8 +30,8 @@ fn psync(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     ask(cx, SyncRequest::Partial(String::from_utf8_lossy(args.at(1)).into_owned(), offset))
 }
 
-/// Where the stream is must not be decided in the middle of a transaction, which may have cut the link itself. Who takes over
-/// waits for a primary's commands, which would wait for who is alone.
+/// Where the stream is must not be decided in the middle of a transaction, which may have cut the link itself. FAILOVER waits for commands
+/// of the primary, and these would wait for the holder of `Alone`.
 fn behind_transactions(args: Args<'_>) -> Footprint {
     if args.len() > 3 { Footprint::Keys } else { Footprint::Alone }
 }
@@ -130,7 +130,7 @@ fn replconf(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     Ok(())
 }
 
-/// What an option of REPLCONF asks for.
+/// A parsed option of REPLCONF.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Said {
     /// The next option, and OK behind the last.
@@ -156,7 +156,7 @@ fn configure(level: Level, follower: &mut Follower, args: Args<'_>, at: usize) -
         }
         b"capa" if args.is(value, "eof") => follower.takes_snapshots_of_unknown_length = true,
         b"capa" if args.is(value, "psync2") => follower.knows_second_ids = true,
-        // What else a replica can do makes no difference.
+        // Other capabilities of a replica have no effect.
         b"capa" => {}
         b"version" if level.is_valkey() => {}
         b"ack" | b"getack" => return Ok(Said::Unanswered),

@@ -1,4 +1,4 @@
-//! What SCAN, HSCAN, SSCAN and ZSCAN share: the cursor and the options.
+//! The cursor and the options that SCAN, HSCAN, SSCAN and ZSCAN share.
 
 use crate::command::{Args, Result};
 use crate::config::Level;
@@ -13,7 +13,7 @@ const DEFAULT_COUNT: usize = 10;
 /// Words that one command alone has, which is told.
 const OWNERS: [(&str, &str); 2] = [("NOVALUES", "HSCAN"), ("NOSCORES", "ZSCAN")];
 
-/// What a command has besides the options that all have.
+/// Further options of one command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Extra {
     /// Nothing.
@@ -92,7 +92,7 @@ pub(super) fn cursor(arg: &[u8], level: Level) -> Result<u64> {
     };
     let is_number = digits.iter().all(u8::is_ascii_digit);
     let value = std::str::from_utf8(digits).ok().filter(|_| is_number).and_then(|digits| digits.parse::<u64>().ok());
-    // Seen as an integer first, and refused if it is below 0; what is none, such as -01, wraps as ever.
+    // A negative integer is refused. Other texts with a sign, such as -01, wrap as in Redis 7.
     let is_refused = level >= Level::Redis80 && parse_i64(arg).is_some_and(i64::is_negative);
     let value = value.filter(|_| !is_refused).ok_or(Error::Static("ERR invalid cursor"))?;
     Ok(if negative { value.wrapping_neg() } else { value })

@@ -129,7 +129,7 @@ fn sort_ro_keys(args: Args<'_>) -> KeyPositions {
     keys(args, false)
 }
 
-/// What is locked: with patterns, any key of the database may be asked for. A key that is called like an option makes it more.
+/// The lock footprint: with patterns, the whole database, because any key may be read. A key that is called like an option makes it more.
 fn footprint(args: Args<'_>) -> Footprint {
     let is_pattern = |at: usize| (args.is(at - 1, "BY") || args.is(at - 1, "GET")) && args.at(at).contains(&b'*');
     let stores = (2..args.len()).any(|at| args.is(at, "STORE"));
@@ -146,7 +146,7 @@ fn run(cx: &mut Ctx<'_>, args: Args<'_>, may_store: bool) -> Result {
     let source = cx.db.value(args.key(0));
     let must_be_certain = options.stores || cx.is_in_script();
     if must_be_certain && options.keeps_order() && matches!(source, Some(ValueRef::Set(_))) {
-        // A set has no order to keep: what is stored, or given to a script, is put in one that is always the same.
+        // A set has no order to keep, so a result that is stored, or given to a script, is sorted.
         options.by = None;
         options.alpha = true;
     }
@@ -196,13 +196,13 @@ fn elements(source: Option<ValueRef<'_>>) -> Result<Vec<Vec<u8>>> {
     })
 }
 
-/// What an element is sorted by.
+/// The sort weight of an element.
 #[derive(Debug)]
 enum Weight {
     /// The element itself.
     Own,
     Number(f64),
-    /// What another key holds, if it does.
+    /// The value of another key, or `None` if it is missing.
     Text(Option<Vec<u8>>),
 }
 
@@ -232,7 +232,7 @@ fn weight(db: &View<'_>, options: &Options<'_>, element: &[u8]) -> Result<Weight
     if options.alpha {
         return Ok(Weight::Text(value));
     }
-    // What is not there weighs nothing.
+    // A missing value weighs 0.
     value.map_or(Ok(Weight::Number(0.0)), |value| number(&value, options.strict).map(Weight::Number))
 }
 
@@ -255,14 +255,14 @@ fn compare(one: &(Weight, Vec<u8>), other: &(Weight, Vec<u8>)) -> Ordering {
         (Weight::Number(a), Weight::Number(b)) => {
             a.partial_cmp(b).unwrap_or(Ordering::Equal).then_with(|| one.1.cmp(&other.1))
         }
-        // What is not there comes first.
+        // A missing value (`None`) sorts first.
         (Weight::Text(a), Weight::Text(b)) => a.cmp(b),
         _ => one.1.cmp(&other.1),
     }
 }
 
-/// What a pattern names for an element: the element for `#`, otherwise the value of the key that has the element in the
-/// place of the first `*`, or with `->field` behind it that field of a hash.
+/// The value that a pattern names for an element: the element itself for `#`, otherwise the value of the key with the element in place of
+/// the first `*`. With `->field` behind it, the value is that field of a hash.
 fn look_up(db: &View<'_>, pattern: &[u8], element: &[u8]) -> Option<Vec<u8>> {
     if pattern == b"#" {
         return Some(element.to_vec());

@@ -1,4 +1,4 @@
-//! What SINTERSTORE, ZUNIONSTORE and their kin share.
+//! The parts that SINTERSTORE, ZUNIONSTORE and the like share.
 
 use crate::config::settings;
 use crate::exec::{Ctx, Event};

@@ -24,7 +24,7 @@ fn multi(cx: &mut Ctx<'_>, _: Args<'_>) -> Result {
     Ok(())
 }
 
-/// What MULTI and WATCH answer inside a transaction, which Valkey gives up then.
+/// The error of MULTI and WATCH inside a transaction. Valkey aborts the transaction.
 fn refuse_inside(cx: &mut Ctx<'_>, name: &str, of_redis: &'static str) -> Error {
     if !cx.config().level().is_valkey() {
         return Error::Static(of_redis);
@@ -83,7 +83,7 @@ fn watch(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
         let expires = stored.and_then(Entry::expire_at).filter(|_| !was_over);
         let client = &mut *cx.client;
         if client.watching.insert((client.db, key.bytes.into())) {
-            // Whoever changes the deadline touches the key, so it need not be looked at again.
+            // A change of the deadline touches the key, so the deadline of now is enough.
             client.watch_until = client.watch_until.into_iter().chain(expires).min();
             cx.db.database().watch(key, &client.shared.watched, was_over);
         }
@@ -103,7 +103,7 @@ fn unwatch(cx: &mut Ctx<'_>, _: Args<'_>) -> Result {
 const FLAGS: Flags = Flags::NOSCRIPT.and(Flags::LOADING).and(Flags::STALE);
 const QUICK: Flags = FLAGS.and(Flags::FAST).and(Flags::ALLOW_BUSY);
 
-/// Locked for writing: whoever changes a key sees all who watch it.
+/// Locked for writing, so that a thread that changes a key sees all its watchers.
 const WATCHED: KeySpec = KeySpec {
     begin: Begin::Index(1),
     find: Find::Range { last: -1, step: 1, limit: 0 },

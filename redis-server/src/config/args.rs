@@ -10,7 +10,7 @@ use super::error::{ConfigError, Origin, Reason};
 use super::load::Directive;
 use super::parse;
 
-/// What the command line asks for.
+/// A parsed command line.
 #[derive(Clone, Debug)]
 pub enum Request {
     /// Start the server.

@@ -1,4 +1,4 @@
-//! What can be wrong with a configuration, and how it is told.
+//! Errors of a configuration, and their messages.
 
 use std::fmt;
 use std::path::Path;
@@ -51,7 +51,7 @@ pub struct ConfigError {
     pub(super) reason: Reason,
 }
 
-/// What was wrong.
+/// The cause of an error.
 #[derive(Debug)]
 pub(super) enum Reason {
     /// A file could not be read.
@@ -153,7 +153,7 @@ impl fmt::Display for SetError {
 
 impl std::error::Error for SetError {}
 
-/// What is shown of a secret.
+/// The replacement for a secret.
 pub(super) const HIDDEN_WORDS: &str = "(hidden)";
 
 /// Words as they would be written in a file; of a secret nothing is shown.

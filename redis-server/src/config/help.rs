@@ -5,7 +5,7 @@ use std::fmt::{self, Write as _};
 use super::error::nearest;
 use super::setting::{Flags, Group, Id, Kind, Setting};
 
-/// What a value must look like, for people.
+/// The form of a value, for people.
 impl fmt::Display for Kind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -96,7 +96,7 @@ const LONG_DEFAULT: usize = 34;
 /// The page of one setting.
 ///
 /// # Errors
-/// What to print where there is none of that name.
+/// If there is no setting of that name: the text to print.
 pub fn page(name: &str) -> Result<String, String> {
     let Some(id) = Id::find(name.as_bytes()) else {
         let near = nearest(name).map(|near| format!("; did you mean '{near}'?")).unwrap_or_default();

@@ -64,7 +64,7 @@ impl Level {
 /// The Valkey whose suite and replies were the measure.
 pub const VALKEY_VERSION: &str = "9.1.2";
 
-/// What Valkey frees in the background unless it is told otherwise.
+/// The settings that Valkey turns on by default.
 const LAZY: &[&str] = &[
     "lazyfree-lazy-eviction",
     "lazyfree-lazy-expire",
@@ -97,7 +97,7 @@ mod tests {
         check(&["--compatibility", "7.2"], Level::Redis72, "128", "no");
         check(&["--compatibility", "8.0"], Level::Redis80, "128", "no");
         check(&["--compatibility", "valkey-9"], Level::Valkey9, "128", "yes");
-        // What is said stays, before and behind.
+        // An explicit value wins, before and behind `compatibility`.
         let said = ["--set-max-listpack-entries", "0", "--compatibility", "valkey-9", "--lazyfree-lazy-expire", "no"];
         check(&said, Level::Valkey9, "0", "no");
         // Of a running server the defaults stay what they are.

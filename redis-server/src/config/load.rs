@@ -167,7 +167,7 @@ impl Loader {
         Ok(())
     }
 
-    /// `REDIS_MAXCLIENTS=100` sets `maxclients`. What is not ours is left alone: other programs use the prefix too.
+    /// `REDIS_MAXCLIENTS=100` sets `maxclients`. An unknown name is ignored, as other programs use the prefix too.
     fn variable(&mut self, variable: &OsStr, text: &OsStr) -> Result<(), ConfigError> {
         let Some(variable) = variable.to_str() else { return Ok(()) };
         let Some(name) = variable.strip_prefix(ENVIRONMENT_PREFIX) else { return Ok(()) };

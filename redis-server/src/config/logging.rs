@@ -1,4 +1,4 @@
-//! What the configuration says of the log.
+//! The options of the log, from the configuration.
 
 use server_runtime::{LogFormat, LogOptions, LogOutput};
 

@@ -1,7 +1,7 @@
 //! The configuration: one table behind redis.conf, flags, environment and `CONFIG GET`, `SET` and `REWRITE`.
 //!
-//! A setting is one row of [`table`](self); [`settings`] names those that the server reads. Nothing here listens
-//! or waits: what a change brings about is the caller's part, who is told which settings changed.
+//! A setting is one row of [`table`](self); [`settings`] names those that the server reads. Nothing here listens or waits: the caller gets
+//! the changed settings and puts them into effect.
 //!
 //! ```
 //! use redis_server::config::{Caller, Config, settings};

@@ -3,7 +3,7 @@
 use super::{Caller, Config, Id, Kind};
 use crate::protocol::oracle::{Oracle, Reply};
 
-/// What `CONFIG GET *` of the genuine server says, in pairs of name and value.
+/// The reply of Redis to `CONFIG GET *`, in pairs of name and value.
 fn all(genuine: &mut Oracle) -> Vec<(String, String)> {
     let replies = genuine.run(&[vec![b"CONFIG", b"GET", b"*"]]);
     let Reply::Array(words) = &replies[0] else { panic!("{replies:?}") };

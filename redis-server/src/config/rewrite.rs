@@ -112,13 +112,13 @@ fn owner(line: &[u8]) -> Option<Id> {
     Id::find(words.first()?).filter(|id| id.setting().is_readable())
 }
 
-/// What the lines alone mean, to tell which of them still hold.
+/// The configuration by the lines alone, to tell which of them still hold.
 fn meaning(lines: &[(Option<Id>, &[u8])]) -> Draft {
     let mut draft = Draft::default();
     for (owner, line) in lines {
         let words = split(line.trim_ascii()).unwrap_or_default();
         if let (Some(id), [_, words @ ..]) = (owner, words.as_slice()) {
-            // What does not parse any more (a directory that is gone) leaves the draft as it was.
+            // A value that is no longer valid (a directory that is gone) leaves the draft as it was.
             let _ = draft.apply(*id, words);
         }
     }

@@ -1,4 +1,4 @@
-//! What a setting is: one row of the table, and the typed identifiers made from it.
+//! The definition of a setting: one row of the table, and the typed identifiers made from it.
 
 use super::table::TABLE;
 
@@ -11,7 +11,7 @@ pub struct Setting {
     pub alias: &'static str,
     /// The heading of `--help` under which it is listed.
     pub group: Group,
-    /// What values it takes, and how they are written.
+    /// The values that it takes, and their form.
     pub kind: Kind,
     /// The default, written as in redis.conf.
     pub default: &'static str,
@@ -94,7 +94,7 @@ impl Group {
     }
 }
 
-/// What values a setting takes.
+/// The type of a setting's value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// `yes` or `no`.
@@ -147,7 +147,7 @@ pub enum Kind {
     Words {
         /// The greatest number of words.
         max: usize,
-        /// What is said about more.
+        /// The error for more words.
         too_many: &'static str,
     },
     /// Numbers between 0 and 100.
@@ -186,8 +186,8 @@ impl Flags {
     pub const SENSITIVE: Self = Self(8);
     /// Accepted because real configuration files carry it; changes nothing in this server.
     pub const NO_EFFECT: Self = Self(16);
-    /// The genuine server does not have it. What lists all settings and puts them back must not stumble over it, so that
-    /// one that is immutable can be set to what it is.
+    /// Redis does not have it. A tool that lists all settings and sets them again must not fail, so an immutable one can be set to its
+    /// current value.
     pub const OURS: Self = Self(32);
     /// Names a file whose content counts: `CONFIG SET` to the value that it has is a change, too.
     pub const NAMES_CONTENT: Self = Self(64);

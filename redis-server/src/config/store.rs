@@ -32,7 +32,7 @@ pub struct Config {
     rename_origins: Vec<Origin>,
 }
 
-/// Who asks for a change: some settings change only from this machine.
+/// The origin of a change: some settings change only from this machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Caller {
     /// A client on this machine.
@@ -85,7 +85,7 @@ impl Config {
         Self { user_origins, rename_origins, ..self }
     }
 
-    /// What is wrong with the line at this place among those that rename commands.
+    /// The error for the `at`th line that renames a command.
     pub fn rename_error(&self, at: usize, reason: &str) -> ConfigError {
         let words = self.lines(settings::RENAME_COMMAND).into_iter().nth(at).unwrap_or_default();
         let words: Vec<_> = words.iter().map(|word| quote(word)).collect();
@@ -96,7 +96,7 @@ impl Config {
         }
     }
 
-    /// What is wrong with the line at this place among those that define users. Its rules may hold passwords.
+    /// The error for the `at`th line that defines a user. Its rules may hold passwords.
     pub fn user_error(&self, at: usize, reason: String) -> ConfigError {
         let line = self.lines(settings::USER).into_iter().nth(at).unwrap_or_default();
         let name = line.first().map_or_else(String::new, |name| String::from_utf8_lossy(name).into_owned());
@@ -177,7 +177,7 @@ impl Config {
         self.file.as_deref()
     }
 
-    /// Grows by one with every change: whoever keeps a copy of a value compares it.
+    /// Grows by one with every change, for the owners of cached values to compare.
     pub fn generation(&self) -> u64 {
         self.generation.load(Ordering::Acquire)
     }
@@ -323,7 +323,7 @@ impl Config {
     }
 }
 
-/// Values in the making: what directives, read one after the other, mean.
+/// Values in the making, from directives read one after the other.
 pub(super) struct Draft {
     values: Vec<Value>,
     /// Which settings were given: the first save point replaces the default ones, the next ones are added.

@@ -1,4 +1,4 @@
-//! What the configuration promises, as tables.
+//! Tests of the configuration, as tables.
 
 use std::ffi::OsString;
 use std::path::Path;

@@ -4,7 +4,7 @@
 pub(crate) const NAMES: [&str; 7] =
     ["title", "listen-addr", "server-mode", "port", "tls-port", "unixsocket", "config-file"];
 
-/// What the names of a template stand for.
+/// The values of a template's variables.
 type Values<'a> = &'a [(&'static str, String)];
 
 /// The title that a template makes; blanks around it are left out. `None` if it names what there is not.

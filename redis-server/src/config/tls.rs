@@ -1,4 +1,4 @@
-//! What the configuration says of TLS.
+//! The options of TLS, from the configuration.
 
 use std::fmt;
 

@@ -8,7 +8,7 @@ use super::setting::Kind;
 use super::special;
 use super::title::is_template;
 
-/// What was wrong with a value, in the words of the genuine server.
+/// The error for a value, in the words of Redis.
 pub(super) type Expected = Cow<'static, str>;
 
 /// A parsed value. Which variant it is follows from the setting's [`Kind`].
@@ -41,7 +41,7 @@ impl Value {
     }
 }
 
-/// What an untouched setting of this kind holds before its default is parsed.
+/// The value of a setting of this kind before its default is parsed.
 pub(super) fn empty(kind: Kind) -> Value {
     match kind {
         Kind::Bool
@@ -221,8 +221,8 @@ pub(super) fn integer(word: &[u8]) -> Option<i64> {
     if canonical { text.parse().ok() } else { None }
 }
 
-/// Bytes with an optional unit: `b`, `k`, `kb`, `m`, `mb`, `g`, `gb`, in any case. What is more than any setting
-/// may be comes out as more than that, to fail at the bounds.
+/// Bytes with an optional unit: `b`, `k`, `kb`, `m`, `mb`, `g`, `gb`, in any case. A number that is too large saturates, and then fails at
+/// the bounds of the setting.
 pub(super) fn memory(word: &[u8]) -> Option<i128> {
     let text = std::str::from_utf8(word).ok()?;
     let unit_at = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());

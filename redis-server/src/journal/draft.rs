@@ -1,4 +1,4 @@
-//! What the window of this thread has changed so far.
+//! The changes of this thread's window so far.
 
 use std::cell::RefCell;
 
@@ -45,7 +45,7 @@ pub(super) fn with<R>(work: impl FnOnce(&mut Draft) -> R) -> R {
     DRAFT.with_borrow_mut(work)
 }
 
-/// A call begins. Whatever is said until its end is one unit with it.
+/// A call begins. All changes until its end form one unit with it.
 pub(crate) fn begin_call() {
     with(Draft::begin);
 }

@@ -1,10 +1,10 @@
-//! What calls have changed, in one order: a stream of commands in RESP that makes an equal server of an empty one.
+//! The journal: the changes of all calls in one order, as a stream of commands in RESP that makes an equal server of an empty one.
 //!
-//! What a call has changed is said once, where handlers run, under the locks of its keys: as the call's own words, or in
-//! others where these would not have the same effect another time. It is gathered in the thread's **draft** and appended to the stream
-//! when the window ends, still under the locks, so that the stream has the changes of a key in the order in which its shard was
-//! locked. What belongs together (a transaction, a script, a call with several effects) is a **unit**: MULTI … EXEC, if it has more than one command.
-//! A unit is appended as a whole or not at all. Offsets are bytes of the stream.
+//! Each call is recorded once, where handlers run, under the locks of its keys. The record is the call's own words, or other words if these
+//! would not have the same effect again. It is gathered in the thread's **draft** and appended to the stream when the window ends, still
+//! under the locks, so that the stream has the changes of a key in the order in which its shard was locked. Commands that belong together
+//! (a transaction, a script, a call with several effects) form a **unit**: MULTI … EXEC, if it has more than one command. A unit is
+//! appended as a whole or not at all. Offsets are bytes of the stream.
 //!
 //! It is read by any number of [`Reader`]s, each at its own pace: the append-only file, and one for each replica. They share the
 //! bytes, which stay until all have read them, and as long as they belong to the **backlog**, the end of the stream that is kept
@@ -31,7 +31,7 @@ use stream::Stream;
 use crate::protocol::encode_command;
 use crate::types::SmallBytes;
 
-/// Who has changes written down.
+/// The users of the journal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum User {
     /// The append-only file.
@@ -69,7 +69,7 @@ impl Journal {
         self.stream.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether changes are written down: somebody wants them, and they are not another server's, which says them itself.
+    /// Whether changes are recorded: a user wants them, and this server follows no primary, which records them itself.
     #[inline]
     pub fn is_on(&self) -> bool {
         (1..MUTE).contains(&self.users.load(Relaxed))
@@ -80,8 +80,8 @@ impl Journal {
         self.users.load(Relaxed) & user as u8 != 0
     }
 
-    /// From now on the stream is another server's ([`Journal::relay`]), or its own again. Nobody may be at work with the data
-    /// meanwhile, but who only reads.
+    /// From now on the stream is another server's ([`Journal::relay`]), or its own again. Meanwhile, no other thread may change the data;
+    /// reads are allowed.
     pub fn follow(&self, on: bool) {
         let mut stream = self.stream();
         if on {
@@ -110,8 +110,8 @@ impl Journal {
         self.appended(stream);
     }
 
-    /// From now on changes are written down for this user, or no longer. Nobody may be at work with the data meanwhile: a
-    /// window looks once.
+    /// From now on changes are written down for this user, or no longer. Meanwhile, no other thread may work with the data, because a
+    /// window checks the flag once.
     pub fn set_on(&self, user: User, on: bool) {
         if on {
             if !self.is_on() {
@@ -141,13 +141,13 @@ impl Journal {
         }
     }
 
-    /// The stream's end: what was changed before has its bytes in front of it.
+    /// The stream's end, behind the bytes of all earlier changes.
     pub fn offset(&self) -> u64 {
         self.end.load(Acquire)
     }
 
-    /// The stream goes on at `offset`, as another one, in this database if it is known. What it has had is forgotten, and who was reading it reads nothing any
-    /// more.
+    /// The stream goes on at `offset`, as another one, in this database if it is known. The journal drops the earlier bytes, and readers of
+    /// them get nothing more.
     pub fn begin_at(&self, offset: u64, db: Option<usize>) {
         let mut stream = self.stream();
         stream.begin_at(offset);
@@ -155,8 +155,7 @@ impl Journal {
         self.end.store(offset, Release);
     }
 
-    /// What is changed from now on is not written down, whoever wants it, as it was before (`DEBUG LOADAOF`); or it is again.
-    /// Nobody else may be at work with the data meanwhile.
+    /// Suspends the recording of changes for all users (`DEBUG LOADAOF`), or resumes it. Meanwhile, no other thread may work with the data.
     pub fn mute(&self, on: bool) {
         if on {
             self.users.fetch_or(MUTE, Relaxed);
@@ -165,8 +164,8 @@ impl Journal {
         }
     }
 
-    /// What comes next says which database it is for, whatever came before. Returns the offset at which it will stand. A stream
-    /// that is another server's cannot be told to say so: its database is returned, too.
+    /// The next command starts with its database (SELECT), whatever the database before. Returns the offset at which it will stand. A
+    /// stream that is another server's cannot be told to say so: its database is returned, too.
     pub fn reset_db(&self) -> (u64, Option<usize>) {
         let mut stream = self.stream();
         if self.users.load(Relaxed) & FOLLOWS != 0 {
@@ -181,8 +180,8 @@ impl Journal {
         self.stream().db
     }
 
-    /// Reads what comes from now on. `wake` is called whenever there is something that was not there when the reader had read
-    /// all, under the locks of whoever has written it: it must neither wait nor touch the data.
+    /// Reads from the stream's end on. `wake` runs when bytes arrive after the reader had read all. It runs under the locks of the
+    /// writing thread, so it must neither wait nor touch the data.
     pub fn reader(self: &Arc<Self>, wake: impl Fn() + Send + Sync + 'static) -> Reader {
         let mut stream = self.stream();
         let id = stream.join(self.offset(), Arc::new(wake));
@@ -206,19 +205,19 @@ impl Journal {
         self.stream().cut(reader.0);
     }
 
-    /// Keeps so many bytes before the end for whoever comes back; 0: none.
+    /// Keeps so many bytes before the end for replicas that come back; 0: none.
     pub fn keep_backlog(&self, bytes: u64) {
         let mut stream = self.stream();
         stream.keep_backlog(bytes);
     }
 
-    /// What is there of the stream: where it begins, and its end.
+    /// The range of the stream that is kept.
     pub fn kept(&self) -> Range<u64> {
         let stream = self.stream();
         stream.backlog_begin()..self.offset()
     }
 
-    /// Bytes that are taken by what is there, for whomever.
+    /// Bytes of memory that the stream takes, for all readers.
     pub fn held(&self) -> u64 {
         self.stream().held()
     }
@@ -321,7 +320,7 @@ pub struct Reader {
 }
 
 impl Reader {
-    /// What [`Journal::let_go`] takes.
+    /// The argument for [`Journal::let_go`].
     pub fn id(&self) -> ReaderId {
         ReaderId(self.id)
     }

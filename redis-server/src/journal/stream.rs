@@ -10,7 +10,7 @@ use smallvec::SmallVec;
 
 /// Bytes from which on what was written is a piece of its own, which is not moved any more.
 const PIECE: usize = 64 * 1024;
-/// What was written up to this length is copied for who reads it: a piece costs some fifty bytes besides.
+/// Up to this length, bytes are copied for each reader, because a piece takes some fifty bytes besides.
 const SMALL: usize = 4 * 1024;
 
 /// The least that a backlog has, as in a genuine server.
@@ -60,7 +60,7 @@ struct Position {
 /// See the module.
 #[derive(Default)]
 pub(super) struct Stream {
-    /// In their order, without gaps; what follows them is in `tail`.
+    /// In their order, without gaps; the bytes behind them are in `tail`.
     pieces: VecDeque<Piece>,
     tail: Vec<u8>,
     tail_begin: u64,
@@ -83,7 +83,7 @@ impl Stream {
         self.pieces.front().map_or(self.tail_begin, |piece| piece.begin)
     }
 
-    /// The first offset from which somebody who comes back can go on: what is there for a slow reader is there for all.
+    /// The first offset from which a replica that comes back can continue. The bytes that are kept for a slow reader are available to all.
     pub(super) fn backlog_begin(&self) -> u64 {
         if self.backlog == 0 { self.end() } else { self.begin().max(self.needed()) }
     }
@@ -153,7 +153,7 @@ impl Stream {
         }
         write(&mut self.db, &mut self.tail);
         if self.reading == 0 && self.backlog == 0 {
-            // Nobody will read it.
+            // There is no reader.
             self.tail_begin = self.end();
             self.tail.clear();
         } else if self.tail.len() >= PIECE {
@@ -256,7 +256,7 @@ impl Stream {
         self.pieces.range(first..).map(move |piece| piece.behind(offset))
     }
 
-    /// What is no piece yet, from an offset on.
+    /// The bytes from an offset on that do not belong to a piece yet.
     fn written_behind(&self, offset: u64) -> &[u8] {
         &self.tail[offset.saturating_sub(self.tail_begin) as usize..]
     }
@@ -268,7 +268,7 @@ impl Stream {
             return from;
         }
         if self.reading == 1 && self.backlog == 0 && from == self.tail_begin {
-            // What nobody else wants need not be copied.
+            // A single reader takes the bytes without a copy.
             mem::swap(bytes, &mut self.tail);
             self.tail_begin += bytes.len() as u64;
         } else {

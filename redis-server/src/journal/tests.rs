@@ -53,7 +53,7 @@ fn units_databases_and_removals() {
     journal.commit();
     assert_eq!(taken(&mut reader), "MULTI; SET a 1; SELECT 3; SET a 3; EXEC; SET b 3");
 
-    // What has expired goes first, in the same unit; alone it is a unit of its own.
+    // The removal of an expired key comes first in the same unit. Alone, it is a unit of its own.
     begin_call();
     journal.removed(3, b"k", false);
     end_call(3, Some([&b"SET"[..], b"k", b"v"].into_iter()));
@@ -166,7 +166,7 @@ fn every_reader_reads_the_same_stream() {
                         let (mut bytes, mut apart) = (Vec::new(), Vec::new());
                         assert_eq!(reader.take(&mut bytes, &mut apart), from as u64);
                         assert_eq!(bytes, whole[from..]);
-                        // Who began in the middle of one has its end.
+                        // A reader that began in the middle of such a piece has its end.
                         let told = |range: &Range<u64>| {
                             b"*1\r\n$4\r\nPING\r\n".ends_with(&whole[range.start as usize..range.end as usize])
                         };

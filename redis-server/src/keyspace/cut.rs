@@ -1,9 +1,9 @@
-//! What a snapshot in the making must know before an entry changes.
+//! Copy-before-write for snapshots: an unsaved entry goes to the snapshot before it changes.
 //!
-//! A snapshot shows one moment, the **cut**, and is written while everything goes on. Entries and databases have a bit, the
-//! epoch. An entry whose bit is its database's is saved, or newer than the cut; between two snapshots all are. The cut turns
-//! the databases' bits, so that every entry is unsaved. Whoever changes an unsaved entry, removes it or empties its database
-//! hands it to the [`Saver`] first; the snapshot's own thread goes through the others. Both turn the entry's bit.
+//! A snapshot shows one moment, the **cut**, and is written while everything goes on. Entries and databases have a bit, the epoch. An entry
+//! whose bit is its database's is saved, or newer than the cut; between two snapshots all are. The cut turns the databases' bits, so that
+//! every entry is unsaved. A thread that changes an unsaved entry, removes it or empties its database hands it to the [`Saver`] first. The
+//! snapshot's own thread walks through the other entries. Both turn the entry's bit.
 //!
 //! So every entry of the cut is saved once, as it was, whatever moves, grows or goes meanwhile.
 
@@ -16,16 +16,16 @@ use super::entry::{EPOCH, Entry};
 use super::table;
 use super::view::{Removed, View};
 
-/// Who saves entries before they change. It is called under the exclusive lock of their shard.
+/// Saves entries before they change. It is called under the exclusive lock of their shard.
 pub trait Saver: Send + Sync {
     /// An entry of what was database `db` at the cut is about to change.
     fn save(&self, db: usize, entry: &Entry);
 
-    /// What was database `db` at the cut is emptied; [`Removed::unsaved`] are to be saved.
+    /// Database `db`, by its number at the cut, is emptied. The receiver must save [`Removed::unsaved`].
     fn save_removed(&self, db: usize, entries: Vec<Removed>);
 }
 
-/// What the databases of one server share.
+/// The state that the databases of one server share.
 #[derive(Default)]
 pub struct Cut {
     saver: RwLock<Option<Arc<dyn Saver>>>,
@@ -37,7 +37,7 @@ pub struct Cut {
     lent: AtomicUsize,
 }
 
-/// What one database knows of the cut.
+/// The state of the cut in one database.
 #[derive(Default)]
 pub(super) struct Side {
     cut: Arc<Cut>,
@@ -112,7 +112,7 @@ impl Side {
         }
     }
 
-    /// What entries are compared with.
+    /// The epoch bit that marks entries as saved.
     #[inline]
     pub(super) fn epoch(&self) -> u32 {
         self.epoch.load(Relaxed)
@@ -142,8 +142,8 @@ impl Database {
         entry.set_epoch(self.cut.epoch());
     }
 
-    /// An entry is about to be lent to who may change it, and `stand_in` takes its place: whether [`Database::save_lent`] must
-    /// follow. The caller has its shard locked exclusively.
+    /// An entry is about to be lent for changes, and `stand_in` takes its place. Returns whether [`Database::save_lent`] must follow.
+    /// The caller must hold the exclusive lock of its shard.
     pub(super) fn lend(&self, entry: &Entry, stand_in: &Entry) -> bool {
         stand_in.set_epoch(self.cut.epoch());
         let is_unsaved = entry.is_unsaved(self.cut.epoch());
@@ -166,7 +166,7 @@ impl Database {
         entry.is_unsaved(self.cut.epoch()) && entry.is_vast()
     }
 
-    /// What was taken out of the database, unless a snapshot has to save some of it first: it frees it then.
+    /// Passes removed entries to the snapshot if one runs, which then frees them. Otherwise returns them.
     pub fn save_removed(&self, removed: Vec<Removed>) -> Vec<Removed> {
         if !self.cut.cut.is_saving.load(Relaxed) {
             return removed;
@@ -180,8 +180,8 @@ impl Database {
         self.cut.number.load(SeqCst)
     }
 
-    /// Calls `save` with unsaved entries of a shard, from `cursor` on, until some `count` entries were met; those of which it
-    /// returns true count as saved then. Nobody changes the shard meanwhile.
+    /// Calls `save` with unsaved entries of a shard, from `cursor` on, until some `count` entries were met; those of which it returns true
+    /// count as saved then. The shard is locked meanwhile.
     pub fn walk_unsaved(&self, shard: usize, cursor: u64, count: usize, mut save: impl FnMut(&Entry) -> bool) -> Walk {
         let Some(shards) = self.made().filter(|shards| shards.len_of(shard) != 0) else { return Walk::Done };
         let Some(exclusive) = shards.try_exclusive(shard) else { return Walk::Busy };

@@ -85,7 +85,7 @@ pub struct Database {
     /// Whether `shards` are to be used: a little later than they are there, when whoever has locked the database before
     /// they were there has locked them.
     made: AtomicBool,
-    /// Held by who makes the shards, or keeps others from making them.
+    /// Held while a thread makes the shards, or keeps others from making them.
     making: Mutex<()>,
     pub(super) interests: Interests,
     pub(super) loans: Loans,
@@ -94,7 +94,7 @@ pub struct Database {
     expired: AtomicU64,
     evicted: AtomicU64,
     pub(super) expired_fields: AtomicU64,
-    /// Entries that hold hashes of which fields expire. What was emptied at once is counted elsewhere until it is freed.
+    /// Entries that hold hashes of which fields expire. Entries of an emptied database belong to another counter until they are freed.
     pub(super) with_fields: Mutex<Arc<AtomicUsize>>,
     usage: usage::Shared,
     pub(super) cut: cut::Side,
@@ -103,7 +103,7 @@ pub struct Database {
     listener: OnceLock<Listener>,
 }
 
-/// What a database does with a key of its own accord, whatever the command.
+/// An event that a database itself causes, independent of a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Happening<'a> {
     /// Its time was over when somebody looked for it; its entry is removed by now, or will be.
@@ -368,13 +368,13 @@ impl Database {
         self.evicted.load(Relaxed)
     }
 
-    /// What entries remember of their use.
+    /// The usage that entries record.
     #[inline]
     pub fn usage(&self) -> Usage {
         self.usage.load()
     }
 
-    /// From now on entries remember this of their use; what they remember by now is taken for it.
+    /// From now on entries record this kind of usage. Their present values are read as such.
     pub fn set_usage(&self, usage: Usage) {
         self.usage.store(usage);
     }
@@ -421,7 +421,7 @@ impl Database {
         self.tell(Happening::Gone { is_evicted: false }, key.bytes);
     }
 
-    /// A reader has met an expired entry, and tells of it: who removes it will not.
+    /// Notifies of an expired entry that a reader has found; its later removal does not notify again.
     #[cold]
     pub(super) fn has_met_expired(&self, key: &Key<'_>) {
         let is_first = self.deadlines(key.shard as usize).announce(key.hash);
@@ -456,9 +456,9 @@ impl Database {
     /// its lock, so they are returned.
     pub fn expire_shard(&self, shard: usize, now: u64, limit: usize) -> Expired {
         let mut removed = Vec::new();
-        // What is hidden goes when the node says so from which it comes.
+        // A key of a hidden slot expires when the source node deletes it.
         let shards = self.made().filter(|shards| shards.earliest(shard) <= now && !self.hidden.has(shard));
-        // Who holds it for long is a slow call, and no worker waits for one.
+        // A long holder of this lock is a slow call, and no worker waits for one.
         let Some(mut guard) = shards.and_then(|shards| shards.try_exclusive(shard)) else {
             return Expired { entries: removed, is_done: true };
         };

@@ -72,7 +72,7 @@ unsafe impl Send for Entry {}
 // SAFETY: as above; shared access only reads, or writes the atomic.
 unsafe impl Sync for Entry {}
 
-/// The shape of a block: what its header says about what follows.
+/// The shape of a block: the layout that its header describes.
 #[derive(Clone, Copy)]
 struct Shape {
     flags: u32,
@@ -384,8 +384,8 @@ impl Entry {
         let shape = self.shape();
         debug_assert!(shape.flags & OBJECT == 0, "the value is inside the block");
         let layout = Shape { value_len, ..shape }.layout();
-        // SAFETY: the block was allocated with the layout of its shape, and `layout` checked the new size. What the
-        // block held stays, up to the shorter of both lengths.
+        // SAFETY: the block was allocated with the layout of its shape, and `layout` checked the new size. `realloc` keeps the content, up
+        // to the shorter of both lengths.
         let block = unsafe { realloc(self.0.as_ptr().cast(), shape.layout(), layout.size()) };
         let Some(head) = NonNull::new(block.cast::<Header>()) else { handle_alloc_error(layout) };
         self.0 = head;
@@ -411,8 +411,8 @@ impl Entry {
         Some(std::mem::replace(self, new))
     }
 
-    /// Replaces a text inside the block that does not expire by one of the same length that is too long for a number: what most
-    /// values are. Whether that is what they are.
+    /// Replaces a text inside a block without expiry by one of equal length that is too long for a number, which is the most frequent case.
+    /// Whether that is what they are.
     #[inline]
     pub fn overwrite_text(&mut self, value: &Value<'_>) -> bool {
         let Value::Bytes(text) = value else { return false };
@@ -481,7 +481,7 @@ impl Entry {
         }
     }
 
-    /// Takes the place of `old`: what is remembered of its use, and of snapshots.
+    /// Copies the usage and the snapshot's epoch from `old`, which this entry replaces.
     fn follow(&self, old: &Self) {
         self.set_access(old.access());
         self.set_epoch(old.header().meta.load(Relaxed));
@@ -506,7 +506,8 @@ impl Entry {
     /// A second pointer to the same block.
     ///
     /// # Safety
-    /// Nobody may change or drop the entry as long as the second one is used, which must be forgotten, and never be changed.
+    /// As long as the second pointer is in use, the entry must be neither changed nor dropped. The second pointer itself must be forgotten
+    /// and never be changed.
     pub(super) unsafe fn second(&self) -> Self {
         Self(self.0)
     }

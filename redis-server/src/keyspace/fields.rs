@@ -1,4 +1,4 @@
-//! Fields of hashes that expire: who keeps track of them, and takes them out.
+//! The tracking and removal of expired hash fields.
 //!
 //! A shard's index of deadlines has a record for each hash of which fields expire: the time of the first one, and the hash
 //! of its key. The hash knows by which record it is watched; all other records are stale.
@@ -12,7 +12,7 @@ use super::table::{self, Table};
 use super::view::View;
 use crate::types::SmallBytes;
 
-/// What was removed from a shard because its time was over.
+/// The expired entries and fields that were removed from a shard.
 pub struct Expired {
     /// Entries, to be dropped without the shard's lock.
     pub entries: Vec<Entry>,

@@ -1,5 +1,5 @@
-//! Slots whose keys are on their way to this node: nobody is to see them, and they are neither evicted nor found expired, as the
-//! node has them from which they come.
+//! Slots whose keys are on their way to this node. The keys are invisible, and neither expire nor are evicted, as the source node decides
+//! on both.
 
 use std::sync::OnceLock;
 use std::sync::atomic::AtomicU64;

@@ -1,11 +1,11 @@
-//! Who watches and who waits for the keys of a shard: transactions (`WATCH`), and blocking commands (BLPOP and its kin).
+//! Watchers and waiters of the keys of a shard: transactions (`WATCH`), and blocking commands such as BLPOP.
 //!
 //! Both are entered under the exclusive lock of the key's shard, so whoever holds that lock sees all of them. A writer
 //! looks at one number of the database, which is 0 as long as no key is of interest to anybody, then at one of its shard,
 //! and takes a mutex only where a neighbour of its key is watched or waited for. Leaving needs no shard's lock.
 //!
-//! A blocking command that finds nothing is parked in the queue of each of its keys. Whoever makes such a key ready runs
-//! the parked commands again, first come, first served.
+//! A blocking command that finds nothing is parked in the queue of each of its keys. A write that makes such a key ready runs the parked
+//! commands again, first come, first served.
 
 use std::any::Any;
 use std::collections::BTreeMap;
@@ -115,7 +115,7 @@ impl Interest {
     }
 }
 
-/// What a database knows of all its shards' keys of interest.
+/// The keys of interest in all shards of a database.
 #[derive(Debug, Default)]
 pub(super) struct Interests {
     /// Number of keys of interest, and of clients that track what they read: writers look here first.
@@ -344,7 +344,7 @@ mod tests {
         assert!(!watched.is_touched());
     }
 
-    /// Whoever has read under WATCH learns of every change since, while neighbours in the shard are watched and forgotten.
+    /// Each change after a read under WATCH marks the transaction, while other threads watch and forget neighbours in the shard.
     #[test]
     fn no_change_of_a_watched_key_is_missed() {
         let db = Database::new(2, RandomState::default());
@@ -407,7 +407,7 @@ mod tests {
         assert!(!db.is_of_interest());
     }
 
-    /// Whoever parks because there is nothing is found by the one who brings something.
+    /// A write finds each command that parked because its key was empty.
     #[test]
     fn no_waiter_is_overlooked() {
         let db = Database::new(2, RandomState::default());

@@ -1,8 +1,8 @@
 //! Loans: a slow call works on what its keys hold while their shards are unlocked, so that nobody waits for their neighbours.
 //!
-//! What a key holds that is only read is read where it is: the loan has a second pointer to the block. What a key holds that
-//! may be changed moves into the loan, and a stand-in takes its place, with the key, the type and the deadline: whoever walks
-//! through the database (SCAN, KEYS, DBSIZE, RANDOMKEY) finds what was there when the call began.
+//! A read-only key's value stays in place: the loan has a second pointer to the block. A value that may change moves into the loan, and a
+//! stand-in takes its place, with the key, the type and the deadline. A walk through the database (SCAN, KEYS, DBSIZE, RANDOMKEY) therefore
+//! finds the keys as they were when the call began.
 //!
 //! A loan keeps its entries from those who are not asked to wait for slow calls, the removal of expired entries and eviction:
 //! both leave out the [`Loans`] of a database. From all others they are kept by the marks of slow calls
@@ -28,7 +28,7 @@ fn access(hashes: &Hashes, hash: u64) -> Option<Access> {
     hashes.binary_search_by_key(&hash, |(hash, _)| *hash).ok().map(|at| hashes[at].1)
 }
 
-/// What a database has lent.
+/// The current loans of a database.
 #[derive(Debug, Default)]
 pub(super) struct Loans {
     /// Number of loans: most of the time there is none.
@@ -65,7 +65,7 @@ impl Loans {
     }
 }
 
-/// What a call has borrowed.
+/// The entries that one call has borrowed.
 pub(super) struct Loan<'a> {
     db: &'a Database,
     hashes: Hashes,
@@ -112,7 +112,7 @@ impl<'a> View<'a> {
         db.loans.add(&hashes);
         let mut loan =
             Loan { db, hashes, read: Table::new(), write: Table::new(), stand_ins: Vec::new(), has_unsaved: false };
-        // What can be done without a lock is: a table that grows puts all that it has in new places.
+        // Reserves space before the locks are taken, because growing a table moves all its entries.
         sorted.iter_mut().for_each(|(key, access)| *access = loan.access(key).unwrap_or(*access));
         let written = sorted.iter().filter(|(_, access)| *access == Access::Write).count();
         loan.read.reserve(sorted.len() - written, db.rehash());
@@ -224,14 +224,14 @@ impl Loan<'_> {
 impl Drop for Loan<'_> {
     fn drop(&mut self) {
         self.read.clear_no_drop();
-        // As with exclusive locks: what a panic has left half changed is not given back.
+        // As with exclusive locks, entries that a panic left half changed are not given back.
         if cfg!(not(test)) && self.is_exclusive() && std::thread::panicking() {
             shards::end_process();
         }
         for stand_in in std::mem::take(&mut self.stand_ins) {
             self.give_back(&stand_in);
         }
-        // What is left is new.
+        // The remaining entries are new.
         for (entry, _) in std::mem::take(&mut self.write) {
             let (shard, hash, expire_at) = {
                 let key = self.db.key(entry.key());

@@ -1,7 +1,7 @@
 //! Freeing on a thread of its own what would hold a worker up, and with it all who wait for the locks that it holds.
 //!
-//! Whatever takes long goes this way. What `UNLINK`, `FLUSHALL ASYNC` and the `lazyfree-*` settings ask for is counted, as in
-//! the genuine server; the rest is freed in silence.
+//! Any value that takes long to free goes this way. Values freed by `UNLINK`, `FLUSHALL ASYNC` and the `lazyfree-*` settings count in INFO,
+//! as in Redis; others do not.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::AtomicUsize;
@@ -12,7 +12,7 @@ use std::sync::{Arc, OnceLock};
 use super::entry::Entry;
 use super::view::Removed;
 
-/// What was taken out of a database and takes long to free.
+/// Removed data that takes long to free.
 pub enum Garbage {
     /// One large value.
     Entry(Entry),
@@ -55,10 +55,10 @@ impl Garbage {
 /// Garbage, and whether it is counted.
 type Load = (Garbage, bool);
 
-/// What the thread is sent.
+/// A message to the thread.
 enum Message {
     Free(Load),
-    /// Somebody waits until all that was sent before is freed.
+    /// A waiting caller; the thread answers when all earlier messages are done.
     Settle(SyncSender<()>),
 }
 
@@ -74,7 +74,7 @@ struct Counts {
     pending: AtomicUsize,
     evicted_bytes: AtomicUsize,
     freed: AtomicUsize,
-    /// What was sent that is not counted.
+    /// Messages in the queue that INFO does not count.
     silent: AtomicUsize,
 }
 
@@ -125,8 +125,8 @@ impl Reaper {
         self.counts.silent.load(Relaxed)
     }
 
-    /// Waits until what was given since `silent` was read is freed: whoever has emptied a database, and did not ask for that in
-    /// the background, relies on the memory. Only who holds no lock may call this; it may take long.
+    /// Waits until the garbage that was sent since `silent` was read is freed: a caller that has emptied a database in the foreground
+    /// relies on the memory. The caller must hold no lock, as the call may take long.
     pub fn settle(&self, silent: usize) {
         if self.silent() == silent {
             return;
@@ -164,10 +164,10 @@ impl Reaper {
 /// Starts the thread, which ends with the [`Reaper`]; `None` where the system refuses one.
 fn start(counts: Arc<Counts>) -> Option<Sender<Message>> {
     let (sender, messages) = mpsc::channel();
-    // What a value does when it is freed must not end the thread: the next ones would be freed by workers.
+    // A panic while a value is freed must not end the thread: workers would have to free the next values.
     let handle = move |message| match message {
         Message::Free(load) => _ = catch_unwind(AssertUnwindSafe(|| counts.reap(load))),
-        // Who waited may have given up.
+        // The waiting caller may have given up.
         Message::Settle(done) => _ = done.send(()),
     };
     let run = move || messages.into_iter().for_each(handle);

@@ -17,12 +17,12 @@ use super::table::Table;
 pub(super) struct Shards {
     map: DashMap<Entry, (), RandomState>,
     sides: Box<[Side]>,
-    /// Entries of each, close together: whoever counts keys or looks for some needs no locks. Each is told when an exclusive
-    /// lock is released.
+    /// The number of entries of each shard, close together, so that counting or searching keys needs no locks. Each is told when an
+    /// exclusive lock is released.
     lens: Box<[AtomicU32]>,
 }
 
-/// What hangs on the keys of one shard, beside its table.
+/// The data that belongs to the keys of one shard, besides its table.
 struct Side {
     /// Touched only under the shard's lock. Most shards of most databases have none.
     expiry: Mutex<Option<Box<ExpiryIndex>>>,
@@ -98,7 +98,7 @@ impl Shards {
         (0..self.sides.len()).filter(|&shard| self.earliest(shard) != u64::MAX)
     }
 
-    /// Who watches and waits for keys of a shard.
+    /// The watchers and waiters for keys of a shard.
     #[inline]
     pub(super) fn interest(&self, shard: usize) -> &Interest {
         &self.sides[shard].interest

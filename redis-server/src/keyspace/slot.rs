@@ -14,8 +14,7 @@ pub struct Slot<'v, 'a, 'k> {
 }
 
 impl<'a> View<'a> {
-    /// The place of `key`, for a command that changes: what is there is remembered as used; an entry whose time is over is
-    /// removed first.
+    /// The place of `key`, for a command that changes it. An existing entry counts as used. An expired one is removed first.
     pub fn slot<'v, 'k>(&'v mut self, key: &Key<'k>) -> Slot<'v, 'a, 'k> {
         let (db, by, mut key) = (self.db, self.expired_by, *key);
         let index = table::live_index(self.table_mut(&key), &key, by, |entry| db.expired(&key, entry));
@@ -79,12 +78,12 @@ impl<'a> View<'a> {
 }
 
 impl Slot<'_, '_, '_> {
-    /// What is there.
+    /// The entry of the key.
     pub fn entry(&self) -> Option<&Entry> {
         table::entry_at(self.view.table(&self.key), self.key.bucket as usize, self.key.bytes)
     }
 
-    /// What is there, to be changed. Expiry is changed by [`Slot::expire`] only.
+    /// The entry of the key, for changes. Expiry is changed by [`Slot::expire`] only.
     pub fn entry_mut(&mut self) -> Option<&mut Entry> {
         let (key, db) = (self.key, self.view.db);
         let entry = table::entry_at_mut(self.view.table_mut(&key), key.bucket as usize, key.bytes)?;

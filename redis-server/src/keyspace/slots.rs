@@ -1,4 +1,4 @@
-//! What a cluster's node asks of a whole hash slot, which is a shard of its database ([`Database::by_slot`]).
+//! Operations of a cluster node on a whole hash slot, which is a shard of its database ([`Database::by_slot`]).
 
 use super::database::{Access, Database, Happening, Key};
 use super::entry::Entry;
@@ -16,7 +16,7 @@ impl Database {
         self.made().map_or(0, |shards| shards.guard(slot.into(), Access::Read).table().len())
     }
 
-    /// Gives `read` the entries of a slot, which nobody changes meanwhile, but who has borrowed them ([`Database::is_lent`]).
+    /// Passes the entries of a slot to `read`. Meanwhile, only slow calls that have borrowed them may change them ([`Database::is_lent`]).
     pub fn read_slot<R>(&self, slot: u16, read: impl FnOnce(&mut dyn Iterator<Item = &Entry>) -> R) -> R {
         let guard = self.guard(slot.into(), Access::Read);
         let mut entries = table::entries(guard.table());

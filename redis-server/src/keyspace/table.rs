@@ -1,4 +1,4 @@
-//! What a shard's hash table offers beyond its own interface: prefetching, cursors, random entries.
+//! Operations on a shard's hash table that its own interface lacks: prefetching, cursors, random entries.
 //!
 //! The table is DashMap's, a hashbrown `RawTable`: one control byte per bucket (empty, deleted, or seven bits of the
 //! hash), probed in groups from the bucket that the low bits of the hash name, the entry's *home*.

@@ -332,8 +332,8 @@ fn few_keys_in_many_shards_are_one_call_of_scan() {
     assert_eq!((seen, db.len(), db.lock_none(1).len()), (10, 10, 10));
 }
 
-/// What looks at whole databases makes nothing in those that nobody uses, and whoever has locked one is alone in it though
-/// there was nothing to lock.
+/// Operations on whole databases allocate nothing in unused ones. A lock on all of an unused database excludes other threads, although it
+/// has no shards to lock.
 #[test]
 fn an_untouched_database_costs_nothing() {
     let hasher = RandomState::default();
@@ -390,7 +390,7 @@ fn pauses_of_growth() {
             view.set(&key, Value::Bytes(b"value"), None);
             pauses.push((cpu_nanos() - began) / 1000);
         }
-        // The last ones are the largest tables'; what others do to the machine shows in the longest of all.
+        // The last ones are those of the largest tables; the longest of all also shows disturbances of the machine.
         let mut last = pauses.split_off(pauses.len() - shards / 2);
         last.sort_unstable();
         let [median, most] = [last[last.len() / 2], last[last.len() - 1]];
@@ -414,7 +414,7 @@ impl Drop for Tells {
     }
 }
 
-/// Whoever overwrites a large value, or meets one whose time is over, does not free it: it holds a lock.
+/// A thread that overwrites a large value, or finds an expired one, does not free it, because it holds a lock.
 #[test]
 fn large_values_are_freed_without_a_lock() {
     type Way = fn(&Database, &[u8]);
@@ -455,7 +455,7 @@ fn hash(fields: u64, at: u64) -> Value<'static> {
 /// Fields that have expired: the key, how many, and whether they were the last.
 type ExpiredFields = std::sync::Arc<std::sync::Mutex<Vec<(Vec<u8>, usize, bool)>>>;
 
-/// What the database tells of them from now on.
+/// The events about expired fields from now on.
 fn told_of_fields(db: &Database) -> ExpiredFields {
     let told = ExpiredFields::default();
     let teller = std::sync::Arc::clone(&told);

@@ -1,5 +1,5 @@
-//! What an entry remembers of its use, in the 24 bits that eviction has per entry: when it was used last, in seconds of
-//! Unix time, or, under a policy that counts, how often (<https://redis.io/docs/latest/develop/reference/eviction/>).
+//! The usage of an entry, in the 24 bits that eviction has per entry: when it was used last, in seconds of Unix time, or, under a policy
+//! that counts, how often (<https://redis.io/docs/latest/develop/reference/eviction/>).
 //!
 //! ```text
 //! by time:       seconds 24
@@ -28,7 +28,7 @@ pub struct Frequency {
     pub decay_minutes: u32,
 }
 
-/// What entries remember of their use.
+/// The kind of usage that entries record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Usage {
     /// When it was.
@@ -71,7 +71,7 @@ impl Shared {
 }
 
 impl Usage {
-    /// What a new entry remembers; `now` in milliseconds of Unix time.
+    /// The usage of a new entry; `now` in milliseconds of Unix time.
     #[inline]
     pub fn fresh(self, now: u64) -> u32 {
         match self {
@@ -80,7 +80,7 @@ impl Usage {
         }
     }
 
-    /// What an entry remembers that was last used `idle_seconds` ago, as far as times are remembered.
+    /// The usage of an entry that was last used `idle_seconds` ago. If entries record a frequency, that of a new entry.
     pub fn idle(self, now: u64, idle_seconds: u64) -> u32 {
         match self {
             Self::Time => (now / 1000).saturating_sub(idle_seconds) as u32,
@@ -88,7 +88,7 @@ impl Usage {
         }
     }
 
-    /// What an entry remembers whose counter is `count`, as far as uses are counted.
+    /// The usage of an entry with the counter `count`. If entries record a time, that of a new entry.
     pub fn used(self, now: u64, count: u8) -> u32 {
         match self {
             Self::Time => self.fresh(now),
@@ -96,7 +96,7 @@ impl Usage {
         }
     }
 
-    /// What a use at `now` leaves behind.
+    /// The update that a use at `now` makes.
     #[inline]
     pub(super) fn trace(self, now: u64) -> Trace {
         match self {
@@ -106,7 +106,7 @@ impl Usage {
     }
 }
 
-/// What a use leaves behind in an entry.
+/// The update of an entry's usage.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Trace {
     /// Nothing.

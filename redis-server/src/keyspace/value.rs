@@ -1,4 +1,4 @@
-//! What a key can hold.
+//! The values of keys.
 
 use bytes::Bytes;
 

@@ -40,12 +40,12 @@ pub struct View<'a> {
     pub(super) expired_by: u64,
     /// Whether nothing that is changed is over at once (`import-mode`).
     lasting: bool,
-    /// What entries remember of their use.
+    /// The update of an entry's usage at each access.
     pub(super) trace: Trace,
     /// Looks at keys by reading commands that found one, and that did not.
     hits: Cell<u32>,
     misses: Cell<u32>,
-    /// What a slow call has borrowed instead of locking it: then nothing is locked.
+    /// The entries that a slow call has borrowed; the view then holds no locks.
     pub(super) loan: Option<Box<Loan<'a>>>,
     /// Must stand behind the guards: dropping it locks again.
     met: Met<'a>,
@@ -256,12 +256,12 @@ impl<'a> View<'a> {
         self.met.keep = true;
     }
 
-    /// Takes no entry for expired: whoever has said what is to be done says when it goes, too.
+    /// Treats no entry as expired: the primary, or the AOF, records expiry itself.
     pub fn ignore_expiry(&mut self) {
         self.expired_by = 0;
     }
 
-    /// Takes no time that is given for over already: whoever imports data says when it goes.
+    /// Accepts deadlines in the past: the source of an import expires the keys.
     pub fn keep_lasting(&mut self) {
         self.lasting = true;
     }
@@ -723,7 +723,7 @@ impl<'a> View<'a> {
             }
             None => true,
         });
-        // What has expired may fill a shard.
+        // A shard may hold expired entries only, so the search goes on in the next shards.
         let from_first = (0..shards).map(|offset| (first.unwrap_or(0) + offset) % shards);
         let is_shown = |&shard: &usize| self.len_of(shard) != 0 && !self.db.hidden.has(shard);
         from_first.filter(is_shown).find_map(|shard| self.random_key_in(shard, &mut random))

@@ -9,10 +9,10 @@ pub const MAX_COUNT: u64 = 64;
 pub const COUNT: u64 = 10;
 /// Keys whose costs are added up at the same time, of each metric, before those that cost least are forgotten; half of them stay.
 const MAX_KEYS: usize = 4096;
-/// Bytes that their names may have; what is longer goes with the others.
+/// Bytes that their names may have; longer names count together.
 const MAX_NAMES: usize = 16 << 20;
 
-/// What is wanted.
+/// The parameters of a HOTKEYS session.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Wanted {
     /// Whether processor time is.
@@ -29,7 +29,7 @@ pub struct Wanted {
     pub slots: Vec<u16>,
 }
 
-/// What the whole process has used up to a moment.
+/// The resources that the process has used up to a moment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Used {
     /// Processor time of its own, in milliseconds.
@@ -51,10 +51,10 @@ pub struct Sums {
     pub sampled: u64,
 }
 
-/// What was found out, and what is being found out.
+/// The results of a session so far.
 #[derive(Clone, Debug)]
 pub struct Report {
-    /// What was wanted.
+    /// The parameters of the session.
     pub wanted: Wanted,
     /// Whether it still goes on.
     pub is_active: bool,
@@ -62,7 +62,7 @@ pub struct Report {
     pub began: u64,
     /// How long it took so far, in milliseconds.
     pub duration_ms: u64,
-    /// What the process has used meanwhile.
+    /// The resources that the process has used since the session began.
     pub used: Used,
     /// Nanoseconds.
     pub cpu: Sums,
@@ -106,7 +106,7 @@ impl HotKeys {
         self.session.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Begins; what was found out before is forgotten.
+    /// Starts a session and drops the results of the last one.
     ///
     /// # Errors
     /// It goes on.
@@ -121,7 +121,7 @@ impl HotKeys {
         Ok(())
     }
 
-    /// Ends; what was found out stays.
+    /// Ends the session and keeps its results.
     ///
     /// # Errors
     /// It does not go on.
@@ -162,7 +162,7 @@ impl HotKeys {
         Ok(())
     }
 
-    /// What was found out up to now.
+    /// The results up to now.
     pub fn report(&self, now: u64, used: Used) -> Option<Report> {
         self.lock().as_ref().map(|session| session.report(now, used))
     }
@@ -261,8 +261,8 @@ impl Used {
     }
 }
 
-/// What keys have cost. Of more keys than it can have, those that have cost most so far: a key that costs much comes back soon, and
-/// has lost little.
+/// The costs of keys. Of more keys than it can have, those that have cost most so far: a key that costs much comes back soon, and has lost
+/// little.
 #[derive(Debug, Default)]
 struct Top {
     costs: HashMap<Box<[u8]>, u64>,

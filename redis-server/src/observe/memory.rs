@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicI64, Ordering::Relaxed};
 pub use allocator::{give_back, report as allocator_report, version as allocator_version};
 pub use excess::{Excess, Wanted};
 
-/// What the allocator has of the system, in bytes.
+/// The allocator's memory, in bytes.
 #[derive(Clone, Copy, Debug)]
 pub struct AllocatorPages {
     /// For data, in use or free.

@@ -1,4 +1,4 @@
-//! What is seen of the server from outside: counters, the slow log, latency events, MONITOR, memory.
+//! Observation of the server: counters, the slow log, latency events, MONITOR, memory.
 
 pub mod hotkeys;
 pub mod memory;

@@ -1,4 +1,4 @@
-//! What is recorded of single calls: the logs of those that were slow or large, latency events, and the clients that MONITOR.
+//! Records of single calls: the logs of slow and large ones, latency events, and the clients of MONITOR.
 //!
 //! All together cost a quick command one comparison, its duration with [`Observers::threshold`], and a window two, its bytes
 //! with [`Observers::large`].
@@ -24,7 +24,7 @@ const MAX_ARG: usize = 128;
 const MAX_SAMPLES: usize = 160;
 /// Below this threshold, commands of a window are timed one by one.
 const SINGLE_BELOW_NANOS: u64 = 1_000_000;
-/// What takes the place of a secret.
+/// The replacement for a secret.
 const REDACTED: &[u8] = b"(redacted)";
 
 /// One call in a log.
@@ -34,7 +34,7 @@ pub struct LoggedCall {
     pub id: u64,
     /// When it ended, in seconds of Unix time.
     pub time: u64,
-    /// What it is there for: microseconds in the slow log, bytes in the others.
+    /// The logged measure: microseconds in the slow log, bytes in the others.
     pub amount: u64,
     /// The call, shortened.
     pub args: Vec<Bytes>,
@@ -47,11 +47,11 @@ pub struct LoggedCall {
 /// The logs of calls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Log {
-    /// What took long.
+    /// Slow calls.
     Slow,
-    /// What was long itself.
+    /// Calls with a large request.
     LargeRequest,
-    /// What had a long answer.
+    /// Calls with a large reply.
     LargeReply,
 }
 
@@ -104,7 +104,7 @@ pub struct Observers {
     logs: [Mutex<Calls>; 3],
     events: Mutex<BTreeMap<&'static str, Series>>,
     monitors: Mutex<Vec<Arc<ClientShared>>>,
-    /// Which keys cost most. Whoever starts or stops that has [`Observers::refresh`] follow.
+    /// Which keys cost most. A caller that starts or stops the session must then call [`Observers::refresh`].
     pub hot_keys: HotKeys,
 }
 

@@ -9,7 +9,7 @@ const SAMPLES: usize = 16;
 
 /// Most error codes that are counted one by one, as in the genuine server: scripts can make any number of them.
 const MAX_ERROR_CODES: usize = 128;
-/// What all other codes are counted as.
+/// The name under which all further error codes count.
 const OTHER_ERRORS: &str = "ERRORSTATS_OVERFLOW";
 
 /// A counter that only its own worker writes: no locked instruction.
@@ -34,7 +34,7 @@ impl Counter {
     }
 }
 
-/// What is counted of one command.
+/// The counters of one command.
 #[derive(Debug, Default)]
 pub struct CommandStats {
     /// Calls that ran.
@@ -122,7 +122,7 @@ pub struct Stats {
     base: Mutex<Totals>,
     /// Of the server's periodic work, which one thread does.
     pub expiry: Expiry,
-    /// Commands of the append-only file or of a primary that have failed here, counted by whoever runs them.
+    /// Commands of the append-only file or of a primary that have failed here, counted by the thread that runs them.
     pub unexpected_errors: AtomicU64,
 }
 
@@ -147,7 +147,7 @@ pub struct Totals {
     pub over_output_limit: u64,
 }
 
-/// What happens per second, now.
+/// The current rates per second.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Rate {
     /// Commands.
@@ -172,7 +172,7 @@ struct Rates {
     samples: VecDeque<[u64; RATES]>,
 }
 
-/// What the removal of expired keys has done that nobody asked for.
+/// The counters of active expiry.
 #[derive(Debug, Default)]
 pub struct Expiry {
     /// Runs that ended because their time was used up.
@@ -244,7 +244,7 @@ impl Stats {
         }
     }
 
-    /// What happens per second, averaged over the last samples.
+    /// The rates per second, averaged over the last samples.
     pub fn rate(&self) -> Rate {
         let rates = self.rates.lock().expect("no code that holds the rates panics");
         let count = rates.samples.len().max(1) as u64;

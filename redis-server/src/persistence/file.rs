@@ -52,7 +52,7 @@ impl Write for SnapshotFile {
         let written = self.file.write(bytes)?;
         self.len += written as u64;
         if self.incremental && self.len - self.synced >= SYNC_EACH {
-            // Whoever writes a snapshot is waited for, by what is handed over to it.
+            // Copy-before-write makes commands wait for the writer of a snapshot, so it must not block in one long sync.
             self.file.begin_sync(self.synced..self.len);
             self.synced = self.len;
         }
@@ -67,7 +67,7 @@ impl Write for SnapshotFile {
 impl Drop for SnapshotFile {
     fn drop(&mut self) {
         if !self.is_whole {
-            // What is left of it helps nobody; a failure to remove it is not the one worth telling.
+            // The unfinished file is of no use. An error of its removal matters less than the first one.
             let _ = self.disk.remove(&self.temporary);
         }
     }

@@ -1,7 +1,7 @@
-//! What outlives the server: the formats of Redis' files, and files that are replaced as a whole.
+//! Persistence: the formats of Redis' files, and files that are replaced as a whole.
 //!
-//! Formats take bytes and give bytes; whatever is written goes through [`disk`]. Who saves and loads, and
-//! under which locks, is told in [`exec::snapshot`](crate::exec::snapshot).
+//! Formats convert bytes to and from values; all writes go through [`disk`]. Saving, loading and their locks are in
+//! [`exec::snapshot`](crate::exec::snapshot).
 
 pub mod aof;
 pub mod disk;

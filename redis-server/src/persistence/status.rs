@@ -1,9 +1,9 @@
-//! What a server knows of its snapshots.
+//! The state of a server's snapshots.
 
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64};
 
-/// What a server knows of its snapshots. Times are in seconds of Unix time, changes are counted since the start.
+/// The state of a server's snapshots. Times are in seconds of Unix time, changes are counted since the start.
 #[derive(Debug)]
 pub struct Status {
     /// Whether it loads and saves of its own accord, not only when a client asks for it.

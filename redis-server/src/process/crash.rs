@@ -1,4 +1,4 @@
-//! Reports of crashes: what the log has of a process that a signal ends (SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT).
+//! Crash reports: the log's entry on a process that a signal ends (SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT).
 //!
 //! The handler runs on the thread that has crashed, which may hold any lock, so that it calls only what signal-safety(7)
 //! allows. It writes the signal, the thread and the stack. A thread that has waited for this since the start then adds the state
@@ -181,7 +181,7 @@ fn stack(log: c_int) {
 /// Writes a line, cut off where it is too long.
 fn line(log: c_int, text: fmt::Arguments<'_>) {
     let mut line = Line { bytes: [0; LINE], len: 0 };
-    // What does not fit is left out.
+    // Text that does not fit is cut off.
     let _ = line.write_fmt(text);
     write(log, &line.bytes[..line.len]);
 }

@@ -19,7 +19,7 @@ use rustix::time::{ClockId, clock_gettime};
 /// How much longer a start may take from each message that says how far it is, in microseconds.
 const EXTENSION: u64 = 30_000_000;
 
-/// Whoever has started the server and wants to know its state; may be nobody.
+/// The service manager that started the server, if it wants to know the state.
 #[derive(Debug, Default)]
 pub struct Supervisor {
     manager: Option<Manager>,

@@ -13,7 +13,7 @@ use crate::config::{Config, settings};
 pub struct Title {
     /// The address and length of that memory. It is the kernel's map of the process that names it, and nothing else uses it.
     place: Mutex<(usize, usize)>,
-    /// What the program was started as.
+    /// The name under which the program was started.
     program: String,
 }
 

@@ -20,8 +20,8 @@ pub fn matches(pattern: &[u8], text: &[u8], nocase: bool) -> bool {
         return matches!(pattern, b"" | b"*");
     }
     let (mut pattern, mut text) = (pattern, text);
-    // What follows the last star, and the text that it was last tried on. An earlier star need not be tried again:
-    // whatever it would leave, the last one can take.
+    // The pattern behind the last star, and the text that it was last tried on. An earlier star need not be tried again: the last one can
+    // take any text that it would leave.
     let mut retry: Option<(&[u8], &[u8])> = None;
     let mut stars = 0;
     loop {

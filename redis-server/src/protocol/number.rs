@@ -182,7 +182,7 @@ pub fn format_shortest(value: f64) -> FloatText {
     format_digits(value)
 }
 
-/// The fewest digits that read as this double, of large integers too: what `DEBUG DIGEST` sees of a score since 7.2.
+/// The fewest digits that read as this double, also for large integers: the form of scores in `DEBUG DIGEST` since 7.2.
 pub fn format_digits(value: f64) -> FloatText {
     if value == 0.0 || !value.is_finite() {
         return format_f64(value);

@@ -158,7 +158,7 @@ impl Reply {
         out
     }
 
-    /// The lengths of the last `count` replies, which have `len` bytes together. What is shared is not looked at.
+    /// The lengths of the last `count` replies, which have `len` bytes together. Shared blobs are skipped by their length.
     pub(crate) fn last_lens(&self, len: usize, count: usize) -> Vec<usize> {
         let mut at = self.len().saturating_sub(len);
         let next = |_| {
@@ -249,7 +249,7 @@ impl Reply {
         self.bulk_inline(value);
     }
 
-    /// [`Reply::bulk`] as a part of who calls it: of GET.
+    /// [`Reply::bulk`], inlined into its caller: GET.
     #[inline(always)]
     #[allow(clippy::inline_always, reason = "measured: every GET passes here")]
     pub fn bulk_inline(&mut self, value: &[u8]) {

@@ -24,7 +24,7 @@ pub struct Span {
     pub len: u32,
 }
 
-/// What a request may be, by the configuration and the client's state.
+/// The limits of a request, by the configuration and the client's state.
 #[derive(Clone, Copy, Debug)]
 pub struct RequestLimits {
     /// `proto-max-bulk-len`, in bytes.
@@ -181,7 +181,7 @@ impl Parser {
 /// three digits: nearly every one is. The others are a [`Parser`]'s. Returns the offset behind the last.
 ///
 /// Of each, `ends` gets the number of `spans` with its arguments, and the offset behind it.
-// Not a part of who calls it: its few variables stay in registers.
+// Not inlined into its caller, so that its few variables stay in registers.
 #[inline(never)]
 pub fn parse_whole_commands<const N: usize>(
     input: &[u8],
@@ -452,8 +452,7 @@ mod tests {
         check(&[b'*'; 70_000], "too big mbulk count string");
     }
 
-    /// What the short way takes is what the general one makes of the same bytes, whatever they are, and what it leaves it leaves
-    /// untouched.
+    /// For any input, the fast path parses the same request as the general parser, or leaves the input untouched.
     #[test]
     fn the_short_way_reads_what_the_general_one_does() {
         let mut seed = 1u64;

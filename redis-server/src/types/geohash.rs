@@ -32,7 +32,7 @@ pub struct Cell {
     step: u32,
 }
 
-/// What is searched around a place. Lengths are in meters.
+/// The shape of a search area around a place. Lengths are in meters.
 #[derive(Clone, Debug)]
 pub enum Shape {
     /// Everything up to this distance.

@@ -14,7 +14,7 @@ pub struct ListLimits {
 /// The most that a node may hold in bytes where the setting counts entries.
 const SAFE_BYTES: usize = 8192;
 
-/// What Redis adds for an entry's header before it asks whether the entry fits into a node.
+/// The header size that Redis assumes for an entry when it checks whether the entry fits into a node.
 const ENTRY_OVERHEAD: usize = 8;
 
 impl Default for ListLimits {
@@ -285,7 +285,7 @@ impl List {
         }
     }
 
-    /// What `OBJECT ENCODING` answers: the name that Redis 7.0 has for every list, however small.
+    /// The reply of `OBJECT ENCODING`: the name that Redis 7.0 has for every list, however small.
     pub fn encoding(&self) -> &'static str {
         "quicklist"
     }

@@ -13,7 +13,7 @@ use crate::protocol::number::{IntText, parse_i64};
 /// Ends a listpack in Redis' own layout.
 const END: u8 = 0xff;
 
-/// What a listpack takes beyond its entries in Redis' own layout (header and end mark).
+/// The bytes of a listpack besides its entries in Redis' own layout (header and end mark).
 const OVERHEAD: usize = 7;
 
 /// A gap larger than this is closed at once; it keeps the offset within 32 bits.
@@ -70,7 +70,7 @@ impl fmt::Debug for Text<'_> {
     }
 }
 
-/// What an entry holds.
+/// The value of an entry.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Entry<'a> {
     Bytes(&'a [u8]),
@@ -297,7 +297,7 @@ impl Listpack {
     /// The whole listpack as Redis lays it out.
     pub fn to_redis(&self) -> Vec<u8> {
         let mut bytes = Vec::with_capacity(self.bytes());
-        // A listpack of 4 GiB and more is never made: what it comes from has limits.
+        // A listpack of 4 GiB and more never exists, because its sources have limits.
         bytes.extend_from_slice(&(self.bytes() as u32).to_le_bytes());
         bytes.extend_from_slice(&u16::try_from(self.count).unwrap_or(u16::MAX).to_le_bytes());
         bytes.extend_from_slice(self.as_bytes());
@@ -305,8 +305,8 @@ impl Listpack {
         bytes
     }
 
-    /// Reads a whole listpack of Redis; `None` if it is none. Elements in a longer form than they need, which no server
-    /// writes, get their own: whoever changes one in place counts on its length.
+    /// Reads a whole listpack of Redis; `None` if it is none. Elements in a longer form than they need, which no server writes, get the
+    /// shortest one, because changes in place rely on its length.
     pub fn from_redis(bytes: &[u8]) -> Option<Self> {
         let (header, rest) = bytes.split_at_checked(OVERHEAD - 1)?;
         let (&end, entries) = rest.split_last()?;
@@ -512,7 +512,7 @@ impl Listpack {
     }
 }
 
-/// What the allocator gives where so many bytes are wanted: it has four sizes to a doubling, 16 bytes apart at least.
+/// The size of the block that the allocator returns for `bytes`: it has four sizes to a doubling, at least 16 bytes apart.
 pub(crate) fn allocated(bytes: usize) -> usize {
     const LEAST_STEP: usize = 16;
     let doubling = bytes.saturating_sub(1).max(LEAST_STEP).ilog2();

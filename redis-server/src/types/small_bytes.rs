@@ -3,7 +3,7 @@
 use std::fmt;
 use std::ops::Deref;
 
-/// What fits beside the length and the variant in the three words that a boxed slice with its variant takes anyway.
+/// The bytes that fit beside the length and the variant: a boxed slice with its variant takes three words, too.
 const INLINE: usize = 22;
 
 /// An owned byte string. Members, fields and most values are short: inline they cost neither an allocation nor the

@@ -1,4 +1,4 @@
-//! What the tests of the structures share.
+//! Helpers that the tests of the data structures share.
 
 /// Seeded random numbers (SplitMix64).
 pub(crate) struct Rng(u64);

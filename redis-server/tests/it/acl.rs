@@ -25,7 +25,7 @@ fn user(server: &Server, name: &str, rules: &str) -> Client {
     client
 }
 
-/// What must not get past a user's rules, and how it is refused.
+/// Calls that a user's rules must deny, and the errors.
 #[test]
 #[allow(clippy::too_many_lines, reason = "a table")]
 fn there_is_no_way_around_a_rule() {
@@ -103,7 +103,7 @@ fn there_is_no_way_around_a_rule() {
     let (keyless, wrong) = ("ERR ", &["SET a 1 GET b"]);
     let others: Vec<&str> = elsewhere.into_iter().filter(|line| !wrong.contains(line)).collect();
     check("+@all ~a", &others, NO_KEY);
-    // What is no key is none: the command itself refuses.
+    // An argument that is no key needs no permission: the command itself refuses it.
     check("+@all ~a", wrong, keyless);
     // A key that may be read may not be written, and the other way round.
     check(
@@ -191,7 +191,7 @@ fn clients_of_a_user_that_goes_go_too() {
     until_blocked(&server.instance, 1);
     let mut bystander = user(&server, "anna", "+@all ~*");
     assert_eq!(admin.ask("ACL DELUSER bob").text(), "1");
-    // Whoever has the name next inherits nothing.
+    // A later user of the same name inherits nothing.
     assert_eq!(admin.ask("ACL SETUSER bob on nopass +@all ~*").text(), "OK");
     clients.iter_mut().for_each(|client| assert_eq!(client.until_closed(), ""));
     until("unblocked", || server.instance.blocked_clients(0) == 0);

@@ -129,7 +129,7 @@ fn a_snapshot_in_the_making_is_alone_and_can_be_ended() {
     ok(&mut stream, "SET long:1 another");
     ok(&mut stream, "SET long:2 another");
     assert!(size(&mut stream) < before + LONG);
-    // What FLUSHALL has thrown away is in no file afterwards.
+    // Data that FLUSHALL removed is in no later file.
     ok(&mut stream, "FLUSHALL");
     until("it is ended", || field(&mut stream, "rdb_bgsave_in_progress") == "0");
     assert_eq!(field(&mut stream, "rdb_last_bgsave_status"), "ok");
@@ -235,7 +235,7 @@ fn who_ends_the_process_that_stands_for_a_snapshot_ends_the_snapshot() {
     ok(&mut stream, "SET k v");
 }
 
-/// What stands for its snapshot does not keep the port of a server that is gone, however little it gets of the processors.
+/// The process that stands for a snapshot does not keep the port of a killed server, however little CPU time it gets.
 #[test]
 fn a_server_that_is_killed_as_it_saves_starts_again() {
     let port = free_port().to_string();

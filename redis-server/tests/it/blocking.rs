@@ -16,7 +16,7 @@ fn bulk(text: impl ToString) -> Value {
     Value::Bulk(text.to_string().into_bytes())
 }
 
-/// What BLPOP answers.
+/// The reply of BLPOP.
 fn popped(key: &str, value: impl ToString) -> Value {
     Value::Array(vec![bulk(key), bulk(value)])
 }

@@ -93,7 +93,7 @@ pub(crate) fn said(reply: &Value) -> String {
     }
 }
 
-/// What the node answers to each line, on one connection.
+/// Checks the node's reply to each line, on one connection.
 #[track_caller]
 pub(crate) fn conversation(node: &Node, lines: &[(&str, &str)]) {
     let mut stream = node.connect();

@@ -75,7 +75,7 @@ fn nodes_speak_tls_to_each_other() {
     for outsider in [&stranger, &simple] {
         assert!(!one.says("CLUSTER NODES", &outsider.id()) && !outsider.says("CLUSTER NODES", &one.id()));
     }
-    // What is missing is said, while it runs and at the start.
+    // The error names a missing file, at run time and at the start.
     let no = simple.ask("CONFIG SET tls-cluster yes");
     assert!(no.is_error() && no.text().contains("Unable to update TLS configuration"), "{no:?}");
     assert_eq!(said(&simple.ask("CONFIG GET tls-cluster")), "tls-cluster no");

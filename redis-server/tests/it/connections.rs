@@ -20,7 +20,7 @@ fn number(value: &Value) -> i64 {
     *number
 }
 
-/// What a client's CLIENT LIST line says of `field`.
+/// A field of a client's CLIENT LIST line.
 fn field(server: &Server, id: i64, read: impl Fn(&redis_server::clients::client::ClientShared) -> u64) -> u64 {
     server.instance.client(id as u64).map_or(0, |client| read(&client))
 }
@@ -140,7 +140,7 @@ fn a_pause_of_everything_ends_by_its_time_alone() {
     for (client, words) in held.iter_mut().zip(words) {
         client.send(&words.split(' ').collect::<Vec<_>>());
     }
-    // What names no command, or names it wrongly, is refused before it would wait.
+    // An unknown command, or a wrong number of arguments, is refused without a wait.
     assert!(server.connect().ask("NOSUCH").is_error());
     assert!(server.connect().ask("GET").is_error());
     until_blocked(&server.instance, words.len() as i64);
@@ -151,7 +151,7 @@ fn a_pause_of_everything_ends_by_its_time_alone() {
     until_blocked(&server.instance, 0);
 }
 
-/// An address of this machine beside the loopback ones. What is sent to it does not leave the machine.
+/// An address of this machine beside the loopback ones. Packets to it do not leave the machine.
 fn own_address() -> Option<IpAddr> {
     let socket = UdpSocket::bind("0.0.0.0:0").ok()?;
     // Sends nothing: it looks for the route to an address that is nobody's (RFC 5737).
@@ -185,7 +185,7 @@ fn protected_mode_serves_this_machine_alone() {
     assert_eq!(Client::connect(addr).ask("PING"), Value::Status("PONG".into()));
 }
 
-/// What a stranger may not send, who has authenticated in front of it may: though it was read at the same time.
+/// Commands behind AUTH in a pipeline may be longer than those of a stranger, even if they were read at the same time.
 #[test]
 fn a_pipeline_that_begins_with_auth_is_not_a_strangers() {
     let server = Server::with(&[("requirepass", "secret")]);
@@ -256,7 +256,7 @@ fn a_client_that_moves_takes_its_session_along() {
         assert_eq!(moves.ask("GET k").text(), "QUEUED");
     }
     assert_eq!(moves.ask("EXEC"), Value::NullArray, "the watched key was changed");
-    // What others leave finds the client wherever it is.
+    // Messages of other clients reach the client on any worker.
     moves.ask("HELLO 3");
     moves.ask("SUBSCRIBE news");
     for round in 0..20 {
@@ -292,7 +292,7 @@ fn pipelines_of_moving_clients_keep_their_order() {
     assert!(server.handle().moved() > 10, "only {} moved", server.handle().moved());
 }
 
-/// Whoever sees the end of a connection finds nothing of its client any more.
+/// A peer that sees the end of a connection finds no trace of its client.
 #[test]
 fn a_client_has_left_when_its_connection_ends() {
     let server = Server::shuffled();
@@ -340,7 +340,7 @@ fn a_web_page_cannot_send_commands() {
         "{log}"
     );
     let Some(genuine) = Genuine::start(&[]) else { return };
-    // What was answered before may have been sent.
+    // Replies to earlier commands may or may not arrive.
     let without_ok = |answers: [String; 5]| answers.map(|answer| answer.replace("+OK\r\n", ""));
     assert_eq!(without_ok(ours), without_ok(said(&|| genuine.connect())));
 }
@@ -361,8 +361,7 @@ fn fields(info: &str) -> Vec<(String, Vec<String>)> {
 /// Programs read INFO by its fields: each that the genuine server has is in the same section here, whatever it says.
 #[test]
 fn info_has_every_field_of_the_genuine_server() {
-    // What each has called before INFO, how often it has failed, how large keys are, its I/O threads, the places where it
-    // listens: of these the names are data.
+    // Sections whose field names are data: the calls before INFO, their failures, the sizes of keys, I/O threads, and listening addresses.
     const NAMES_ARE_DATA: [&str; 6] = ["Commandstats", "Errorstats", "Latencystats", "Modules", "Keysizes", "Threads"];
     for program in Genuine::programs() {
         let Some(mut genuine) = Genuine::of(&program, &[], None) else { return };

@@ -38,7 +38,7 @@ fn fill(stream: &mut (impl Read + Write)) {
     }
 }
 
-/// What can be seen of them.
+/// The visible state of the documents.
 fn seen(stream: &mut (impl Read + Write)) -> Vec<Value> {
     let calls: &[&[&str]] = &[
         &["JSON.GET", "document"],
@@ -171,7 +171,7 @@ fn a_replica_has_what_its_primary_has() {
     until("what was said is there", || digest(&mut follower) == expected);
 }
 
-/// What a key with a document adds to the memory that both servers say they use.
+/// The memory that a key with a document adds, by the figures of both servers.
 #[test]
 fn documents_take_less_than_in_the_module() {
     const KEYS: usize = 10_000;
@@ -226,7 +226,7 @@ fn watchers_are_told() {
         one.ask("PING");
         assert_eq!(one.ask("EXEC"), Value::NullArray, "{change}");
     }
-    // What changes nothing is no change.
+    // A command without an effect does not touch the key.
     one.ask("WATCH k f");
     other.ask("JSON.DEL k $.nothing");
     other.ask("BF.ADD f a");
@@ -361,7 +361,7 @@ fn filters_that_nobody_made_are_refused() {
     assert_eq!(load("f", "65", &[0xff; 64]), Value::Status(b"OK".into()));
     assert_eq!(load("f", "129", &[0xff; 64]), Value::Status(b"OK".into()));
     assert_eq!(ask(&mut client, &["BF.EXISTS", "f", "any"]), Value::Int(1));
-    // What is asked for is within bounds, or is not made.
+    // A filter is created within the limits, or not at all.
     let too_large = Value::Error(b"ERR the filter would have more than 1073741824 bytes or 1024 sub-filters".into());
     for capacity in ["1000000000", "9223372036854775807"] {
         assert_eq!(ask(&mut client, &["BF.RESERVE", "r", "0.001", capacity]), too_large);

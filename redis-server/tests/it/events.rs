@@ -1,4 +1,4 @@
-//! What is told, and counted, of keys that have expired and that nobody has removed.
+//! Events and counters of expired keys that are not removed yet.
 
 use std::net::SocketAddr;
 
@@ -67,7 +67,7 @@ impl Stage {
         self.events();
     }
 
-    /// What was told since the last call.
+    /// The events since the last call.
     fn events(&mut self) -> String {
         self.client.ask("PUBLISH end now");
         let mut events = Vec::new();

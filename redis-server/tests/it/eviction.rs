@@ -1,4 +1,4 @@
-//! What goes when memory is short, and what does not: under load, against the genuine server, and told to others.
+//! Eviction: the evicted and the remaining keys, under load, against the genuine server, and in the view of other clients.
 
 use std::io::{Read, Write};
 
@@ -70,7 +70,7 @@ fn the_limit_is_kept_while_two_workers_write() {
                 .collect();
             while writers.iter().any(|writer| !writer.is_finished()) {
                 let used = figure(&mut control, "used_memory:");
-                // What is on its way in the clients' buffers comes on top.
+                // The clients' buffers need memory besides.
                 assert!(used < limit + (CLIENTS as u64 * SLACK), "{policy}: {used} of {limit}");
             }
         });
@@ -93,7 +93,7 @@ fn nothing_without_a_deadline_goes_under_volatile_policies() {
     assert!(replies.iter().any(|reply| *reply == Value::Error(refused.into())), "it is refused at last");
     assert_eq!(ask(&mut client, &["DBSIZE"]), Value::Int(stored as i64));
     assert_eq!(figure(&mut client, "evicted_keys:"), 0);
-    // What reads, and what removes, is served.
+    // Commands that read or remove still run.
     assert_eq!(ask(&mut client, &["STRLEN", "key:0"]), Value::Int(1000));
     assert_eq!(ask(&mut client, &["DEL", "key:0"]), Value::Int(1));
 }
@@ -241,7 +241,7 @@ fn no_key_goes_in_place_of_a_client() {
     let mut clients: Vec<_> = (0..CLIENTS).map(|_| process.connect()).collect();
     clients.iter_mut().for_each(|client| assert_eq!(ask(client, &["PING"]), Value::Status(b"PONG".into())));
     allow(&mut control, 4 << 20);
-    // All are served at once, so that many are cut off before the first of them is served again. Nobody reads.
+    // All are served at once, so that many are cut off before the first of them is served again. No client reads its replies.
     ask(&mut control, &["CLIENT", "PAUSE", "200", "ALL"]);
     let mget = request(&["MGET", "key"]).repeat(9);
     clients.iter_mut().for_each(|client| client.write_all(&mget).unwrap());

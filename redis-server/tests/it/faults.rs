@@ -235,7 +235,7 @@ fn a_disk_that_is_full_has_writes_refused_until_there_is_room() {
         assert_eq!(said(&server, "DBSIZE"), acknowledged.to_string());
         assert_eq!(said(&server, "STRLEN key:0"), "1024");
         assert_eq!(info(&server, "aof_last_write_status"), "err");
-        // Neither is there room for a snapshot, or a new base. What of the file was written in part was taken back, and made some.
+        // Neither is there room for a snapshot, or a new base. The unfinished file was removed, which made some room.
         disk.fill(0);
         assert_eq!((save(&server), rewrite(&server)), ("err".into(), "err".into()));
         disk.make_room();

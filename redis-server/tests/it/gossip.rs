@@ -68,7 +68,7 @@ fn file(nodes: usize, node: &[String; 2], port: u16) -> String {
 }
 
 impl Peers {
-    /// What one says, as the rules have it: of itself, and of a tenth of the others.
+    /// A node's packet by the rules: its own state, and that of a tenth of the other nodes.
     fn packet(&self, at: usize, kind: Kind) -> Vec<u8> {
         let primaries = self.nodes / 2;
         let owner = at % primaries;
@@ -157,7 +157,7 @@ impl Peers {
     }
 }
 
-/// What a node spends, as a share of a core, and how many bytes and packets a second it sends.
+/// The CPU time of a node, as a share of a core, and the bytes and packets that it sends per second.
 fn measure(nodes: usize, timeout: Duration, time: Duration) -> (f64, f64, f64) {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let listener = runtime.block_on(TcpListener::bind("0.0.0.0:0")).unwrap();

@@ -24,7 +24,7 @@ fn is_error(value: &Value, start: &str) {
     assert!(text.starts_with(start.as_bytes()), "{}", text.escape_ascii());
 }
 
-/// What the server knows of a client.
+/// The server's state of a client.
 fn seen(server: &Server, client: &Client) -> Option<Arc<ClientShared>> {
     let addr = client.stream.local_addr().unwrap().to_string();
     server.instance.clients().into_iter().find(|client| client.addr == addr)
@@ -86,7 +86,7 @@ fn a_migration_to_nowhere_stops_only_who_wants_its_key() {
     assert_eq!(waiting.reply(), bulk("y"), "behind the one before it");
 }
 
-/// Who is in the shard of the key that is on its way, and who walks through it, goes on.
+/// Commands on other keys of a busy key's shard, and walks through the shard, do not wait.
 #[test]
 fn neighbours_of_a_slow_calls_keys_do_not_wait() {
     let server = Server::with(&[("workers", "1"), ("shards", "2")]);
@@ -107,7 +107,7 @@ fn neighbours_of_a_slow_calls_keys_do_not_wait() {
     keys.retain(|key| matches!(key, Value::Bulk(name) if !name.starts_with(b"n")));
     keys.sort_by_key(|key| format!("{key:?}").len());
     assert_eq!(Value::Array(keys), found);
-    // Who waits to change the key is not served in passing, by one who has locked its shard for another key.
+    // A waiter for the busy key is not served by a call that has locked its shard for another key.
     assert_eq!(other.ask("RPUSH queue x"), Value::Int(1));
     let _server = stuck.end();
     is_error(&waiter.reply(), "WRONGTYPE");
@@ -323,7 +323,7 @@ fn others_have_their_turn_before_all_of_a_long_pipeline_has_run() {
     let server = Server::with(&[("workers", "1")]);
     let (mut pipe, mut other) = (server.connect(), server.connect());
     const COMMANDS: i64 = 400_000;
-    // What waits behind a blocking command is in the server when it ends.
+    // Commands behind a blocking one have arrived at the server when it ends.
     pipe.send(&["BLPOP", "q", "0"]);
     until_blocked(&server.instance, 1);
     pipe.stream.write_all(&request(&["INCR", "n"]).repeat(COMMANDS as usize)).unwrap();

@@ -160,7 +160,7 @@ fn rewrite(mut stream: UnixStream, mut random: Random) {
 fn assert_sound(server: &Process) {
     let folder = server.folder.join("appendonlydir");
     let text = fs::read_to_string(folder.join("appendonly.aof.manifest")).unwrap();
-    // What is history may be gone.
+    // History files may be gone.
     let bases = text.lines().filter(|line| line.ends_with("type b")).map(|line| line.split(' ').nth(1).unwrap());
     let rdb = bases.filter(|name| name.ends_with(".rdb")).map(|name| ("redis-check-rdb", name.to_owned()));
     for (tool, name) in rdb.chain([("redis-check-aof", "appendonly.aof.manifest".to_owned())]) {

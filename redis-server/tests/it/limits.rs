@@ -240,7 +240,7 @@ fn idle_connections_cost_little() {
     let count = allowed(10_000);
     let process = Process::start("idle", &[("maxclients", "10500")]);
     let mut neighbour = process.connect();
-    // What the first clients bring about once is no cost of a connection.
+    // The memory that the first clients allocate once is no cost of a connection.
     drop((0..100).map(|_| process.connect()).collect::<Vec<_>>());
     ask(&mut neighbour, &["PING"]);
     let before = process.resident();

@@ -10,7 +10,7 @@ use super::support::resp::Value;
 use super::support::until;
 
 const KEYS: i64 = 3000;
-/// What the log says behind the last key.
+/// The log line behind the last key.
 const LOADED: &str = "DB loaded from";
 const LOADING: &str = "LOADING Redis is loading the dataset in memory";
 

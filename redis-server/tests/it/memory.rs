@@ -1,4 +1,4 @@
-//! What the allocator says and gives back, in a process that has it.
+//! The allocator's statistics and its release of memory, in a process with this allocator.
 
 use std::io::{Read, Write};
 
@@ -46,7 +46,7 @@ fn the_allocator_reports() {
 fn errors_at_the_limit_of_lua_leak_nothing() {
     let process = Process::start("lua-errors", &[("script-memory-limit", "8mb")]);
     let mut client = process.connect();
-    // What is left when nothing fits any more is less than the name of a field takes.
+    // The rest that no text fits into is smaller than the name of a field.
     let script = "local failed = {err = string.rep('x', 1000000)} local kept = {} for i = 1, 5000 do kept[i] = false end \
         local chars = {} for i = 0, 49 do chars[i] = string.char(65 + i) end local pcall, rep, floor = pcall, string.rep, math.floor \
         local at = 0 local size = 500000 while size >= 1 do at = at + 1 \
@@ -60,7 +60,7 @@ fn errors_at_the_limit_of_lua_leak_nothing() {
     assert!(used < 20 << 20, "40 texts of a megabyte are in use: {used}");
 }
 
-/// What waits for a replica that does not read takes hardly more than its bytes, and is said once.
+/// Output that waits for a slow replica takes little more than its bytes, and counts once.
 #[test]
 fn what_a_replica_has_not_read_is_counted() {
     let process = Process::start("unread", &[("repl-timeout", "1000"), ("repl-diskless-sync-delay", "0")]);

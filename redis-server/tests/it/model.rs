@@ -37,7 +37,7 @@ struct Model {
     with_deadline: BTreeSet<String>,
 }
 
-/// What is compared: replies without the difference between RESP's kinds of null.
+/// The compared part of a reply: all but the difference between RESP's kinds of null.
 #[derive(Debug, PartialEq)]
 enum Answer {
     Ok,
@@ -119,7 +119,7 @@ impl Model {
         }
     }
 
-    /// What the command answers, and what it does.
+    /// Runs the command and returns its reply.
     fn run(&mut self, words: &[&str]) -> Answer {
         let key = words[1];
         let answer = match words[0] {

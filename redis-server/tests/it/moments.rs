@@ -1,5 +1,5 @@
-//! Whatever is written while the server goes on shows one moment, and that is a moment of the journal: the data of a snapshot, or of
-//! a new base, is what everything makes that was said before its cut.
+//! Each file that is written while the server goes on shows one moment of the journal: its data equals the effect of all commands before
+//! the cut.
 
 use std::fs;
 use std::io::{Read, Write};
@@ -32,7 +32,7 @@ const ACCOUNTS: usize = 1000;
 const BALANCE: usize = 1000;
 const TICKETS: usize = 300;
 
-/// What must be the same in every moment: the sum of all accounts, the number of tickets, and of wandering names.
+/// A script with the invariants of every moment: the sum of all accounts, the number of tickets, and of wandering names.
 const INVARIANT: &str = "local sum = redis.call('HGET', 'shared', 'balance') \
                          for i = 0, ARGV[1] - 1 do sum = sum + redis.call('GET', 'account:' .. i) end \
                          local tickets = 0 \
@@ -137,7 +137,7 @@ fn wander(stream: &mut (impl Read + Write), random: &mut Random, stop: &AtomicBo
     }
 }
 
-/// What a server has that finds these files, the first of which is a base or not.
+/// The state of a server that starts with these files, the first of which is a base or not.
 struct Found {
     digest: Value,
     hidden: Value,

@@ -87,7 +87,7 @@ impl Wire {
         }
     }
 
-    /// What is said next that is no sign of life.
+    /// The next message that is no sign of life.
     fn hears(&mut self) -> String {
         loop {
             match self.hear() {
@@ -142,7 +142,7 @@ fn digests(node: &Node, keys: &[String]) -> Vec<String> {
     texts
 }
 
-/// What a client writes that goes where it is sent: it counts in some keys, and knows how far each must be.
+/// A client that follows redirections: it counts in some keys, and checks each counter.
 fn count_up(addresses: &[String], keys: &[String], stop: &AtomicBool) -> Vec<u64> {
     let mut at = 0;
     let mut connections: Vec<TcpStream> = addresses.iter().map(|addr| TcpStream::connect(addr).unwrap()).collect();
@@ -190,8 +190,8 @@ fn slots_move_as_a_whole_while_clients_write() {
             thread::spawn(move || count_up(&addresses, &keys, &stop))
         })
         .collect();
-    // There and back again: what has come must be able to go.
-    // Who has no slot left follows who has taken the last one, so some stay.
+    // There and back again: what has come must be able to go. A primary without slots follows the one that has taken the last slot, so some
+    // stay.
     let (more, most) = ("0 8000 8002 16383", "0 8000 8002 16000");
     for (from, to, slots) in [(one, two, more), (two, one, most), (one, two, most)] {
         let reply = from.ask(&format!("CLUSTER MIGRATESLOTS SLOTSRANGE {slots} NODE {}", to.id()));
@@ -218,7 +218,7 @@ fn slots_move_as_a_whole_while_clients_write() {
         assert!(shown.contains(part), "{part}: {shown}");
     }
     assert!(state(one).contains("operation EXPORT"));
-    // Who lets go of the last slots follows who has them.
+    // A primary that releases its last slots follows their new owner.
     let reply = two.ask(&format!("CLUSTER MIGRATESLOTS SLOTSRANGE 0 8000 8002 16383 NODE {}", one.id()));
     assert_eq!(reply.text(), "OK");
     wait_for(two, "state success");
@@ -226,7 +226,7 @@ fn slots_move_as_a_whole_while_clients_write() {
     assert_eq!(digests(one, &keys), before);
 }
 
-/// What a source still has to remove of slots that come back is not what comes.
+/// Slots come back while the source still removes their old keys; the new keys stay.
 #[test]
 fn slots_move_there_and_back_at_once() {
     const KEYS: usize = 20_000;
@@ -234,7 +234,7 @@ fn slots_move_there_and_back_at_once() {
     let ids: Vec<String> = nodes.iter().map(Node::id).collect();
     let script = format!("for i = 1, {KEYS} do redis.call('SET', '{{a}}' .. i, i) end return 1");
     assert_eq!(ask(&mut nodes[0].connect(), &["EVAL", &script, "1", "{a}"]), Value::Int(1));
-    // Who has no slot left becomes a replica.
+    // A primary without slots becomes a replica.
     for (from, to, slot) in [(0, 1, 0), (0, 1, SLOT), (1, 0, SLOT), (0, 1, SLOT), (1, 0, SLOT)] {
         let order = format!("CLUSTER MIGRATESLOTS SLOTSRANGE {slot} {slot} NODE {}", ids[to]);
         until("the slots can be moved", || nodes[from].ask(&order) == Value::Status(b"OK".into()));
@@ -299,7 +299,7 @@ fn what_is_wrong_is_said() {
     );
 }
 
-/// What comes is hidden, on replicas too, until it is there or gone.
+/// Arriving keys are invisible, on replicas too, until the import succeeds or fails.
 #[test]
 fn what_is_on_its_way_is_for_nobody_to_see() {
     let nodes = cluster("moves-hidden", &[&[], &[], &[]]);
@@ -430,7 +430,7 @@ fn a_source_takes_back_what_its_target_has_not_taken() {
     let one = &nodes[0];
     assert!(epoch > 20, "above all that either has seen: {epoch}");
     assert!(state(one).contains("state failover-granted"), "{}", state(one));
-    // Nobody writes to the slot, all else goes on; the connection's end says nothing of who has it.
+    // Writes to the slot wait, and all else goes on. The end of the connection does not decide on the slot's owner.
     drop(wire);
     let began = Instant::now();
     conversation(one, &[("GET {a}1", "xy"), ("SET b w", "OK"), ("MGET {a}1 {a}2", "xy")]);

@@ -1,4 +1,4 @@
-//! What a panic where data can be changed ends: the process.
+//! A panic in code that can change data ends the process.
 
 use std::io::{Read as _, Write as _};
 use std::os::unix::process::ExitStatusExt as _;

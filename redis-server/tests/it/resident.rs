@@ -130,7 +130,7 @@ fn memory_comes_back_at_once_when_asked() {
     });
 }
 
-/// What INFO says of the allocator adds up.
+/// The allocator's figures in INFO add up.
 #[test]
 fn the_allocators_figures_add_up() {
     let process = Process::start("resident-info", &[]);

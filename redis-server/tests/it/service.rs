@@ -59,7 +59,7 @@ fn a_hangup_ends_nothing() {
     assert_eq!(ask(&mut client, &["GET", "key"]), Value::Bulk(b"value".into()));
 }
 
-/// What a program that was started in the background looks like, and leaves: ours and the genuine one.
+/// The process and the files of a program in the background: ours and the genuine one.
 #[test]
 fn a_daemon_leaves_its_parent_and_its_terminal() {
     let mut looks = Vec::new();
@@ -161,7 +161,7 @@ fn a_crash_leaves_a_report() {
     assert!(!silent.log().contains("BUG REPORT"));
 }
 
-/// What Debian's unit says of its service, as far as it concerns the program.
+/// The settings of Debian's unit that concern the program.
 struct Unit {
     arguments: Vec<String>,
     pidfile: String,
@@ -349,7 +349,7 @@ fn debians_unit_starts_it_again_after_a_crash() {
     assert_eq!(ask(&mut folder.connect(), &["GET", "key"]), Value::Bulk(b"value".into()));
 }
 
-/// Who asks for a supervisor that there is not, or lets it be found: what is said, and that the server serves.
+/// A missing or detected supervisor: the log line, and that the server serves.
 #[test]
 fn a_supervisor_is_found_or_missed() {
     let process = Process::start("unsupervised", &[("supervised", "systemd")]);

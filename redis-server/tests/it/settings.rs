@@ -1,4 +1,4 @@
-//! What a change of the configuration brings about in a server that runs.
+//! Effects of configuration changes in a running server.
 
 use std::fs;
 use std::io::{Read, Write};
@@ -44,7 +44,7 @@ fn places_to_listen_stay_and_say_so() {
         let refused = format!("ERR CONFIG SET failed (possibly related to argument '{name}') - {reason}");
         assert_eq!(client.ask(&format!("CONFIG SET {name} {value}")), Value::Error(refused.into_bytes()));
         assert_eq!(client.ask(&format!("CONFIG GET {name}")), before, "{name} is what it was");
-        // What changes nothing needs nothing.
+        // A change to the present value always succeeds.
         let Value::Array(pair) = before else { panic!("{before:?}") };
         client.send(&["CONFIG", "SET", name, &pair[1].text()]);
         assert_eq!(client.reply(), Value::Status("OK".into()), "{name}");
@@ -106,7 +106,7 @@ fn a_smaller_backlog_keeps_less_at_once() {
     replica.write_all(b"PSYNC ? -1\r\n").unwrap();
     until("there is a backlog", || say(&mut client, "INFO replication").contains("repl_backlog_active:1"));
     assert_eq!(say(&mut client, &format!("SET k {}", "v".repeat(100_000))), "OK");
-    // What is kept for a replica is there for others, too.
+    // The backlog also has the bytes that were kept for a replica.
     drop(replica);
     until("it has left", || say(&mut client, "INFO replication").contains("connected_slaves:0"));
     assert_eq!(say(&mut client, "CONFIG SET repl-backlog-size 20000"), "OK");
@@ -124,7 +124,7 @@ fn a_snapshot_without_a_name_is_none() {
     assert_eq!(ask(&mut client, &["GET", "key"]), Value::Bulk(b"value".into()));
 }
 
-/// Who mistypes a command's name is not left with a command that he believes to be gone.
+/// A mistyped command name is an error, so that no operator believes the command to be renamed.
 #[test]
 fn only_commands_are_renamed_and_to_new_names() {
     for (renames, reason) in [

@@ -14,7 +14,7 @@ use super::support::resp::Value;
 
 const DUMP: &str = "dump.rdb";
 
-/// What makes keys of every type and encoding in databases 0 and 3, one command a line.
+/// Commands that make keys of every type and encoding in databases 0 and 3, one a line.
 pub(crate) fn recipes() -> Vec<Vec<String>> {
     let words = |line: &str| line.split(' ').map(str::to_owned).collect::<Vec<_>>();
     let mut recipes: Vec<_> = [

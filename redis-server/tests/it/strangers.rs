@@ -23,7 +23,7 @@ fn some_slots(random: &mut Random) -> SlotSet {
     (0..40).filter(|_| random.below(2) == 0).collect()
 }
 
-/// What a node could say, of which nobody here has heard.
+/// A packet of a node that no other node knows.
 fn packet(random: &mut Random) -> Vec<u8> {
     let kind = Kind::ALL[random.below(Kind::ALL.len())];
     let slots = some_slots(random);
@@ -127,7 +127,7 @@ fn bombard(bus: &str, count: usize, seed: u64) {
     }
 }
 
-/// What a node knows: names, roles, epochs and slots, but not when it has heard of whom.
+/// A node's view: names, roles, epochs and slots, but not the times of packets.
 fn view(node: &Node) -> String {
     let nodes = node.ask("CLUSTER NODES").text();
     let line = |line: &str| {

@@ -27,7 +27,7 @@ struct Secure {
     server: Server,
     folder: PathBuf,
     identity: Identity,
-    /// Whose certificate the server's authority has signed.
+    /// An identity with a certificate that the server's authority has signed.
     client: Identity,
 }
 
@@ -118,7 +118,7 @@ impl Identity {
 
 impl Drop for Secure {
     fn drop(&mut self) {
-        // Nobody is left to be told of a folder that stays.
+        // An error of the removal has no receiver.
         let _ = fs::remove_dir_all(&self.folder);
     }
 }
@@ -175,7 +175,7 @@ fn clients_show_a_certificate_as_the_configuration_says() {
     );
 }
 
-/// Whom a client's certificate names it is from its arrival on, if there is such a user.
+/// A client is the user that its certificate names from its arrival on, if there is such a user.
 #[test]
 fn a_certificate_names_the_user() {
     let secure = Secure::start("users", &[("compatibility", "valkey-9"), ("tls-auth-clients", "optional")]);
@@ -207,7 +207,7 @@ fn a_certificate_names_the_user() {
     assert_eq!(ask(&mut client, &["RESET"]).text(), "RESET");
     assert_eq!(ask(&mut client, &["ACL", "WHOAMI"]).text(), "default");
 
-    // Who is nobody is logged and counted, and has to authenticate where others have.
+    // A client without a valid user is logged and counted, and must authenticate if the default user needs a password.
     does(&["ACL", "SETUSER", "default", ">secret", "resetpass", ">secret"]);
     does(&["ACL", "SETUSER", "urn:second", "off"]);
     does(&["CONFIG", "SET", "tls-auth-clients-user", "URI"]);
@@ -256,8 +256,8 @@ fn a_client_that_is_its_own_authority_is_served() {
     assert_eq!(served, [true, false, false]);
 }
 
-/// What CONFIG SET names is in force when it answers, also where only the content of the file is another one; and if a setting behind it
-/// is refused, what was in force before is so again.
+/// Certificates that CONFIG SET names are in force at its reply, also if only the file's content has changed. If a later setting of the
+/// call is refused, the earlier certificates are in force again.
 #[test]
 fn certificates_are_in_force_at_the_reply() {
     let secure = Secure::start("in-force", &[("tls-auth-clients", "no")]);

@@ -71,7 +71,7 @@ fn read(cache: &mut Cache, random: &mut Random) {
             cache.ask("PING");
         }
         1 => {
-            // What a client changes itself it is told behind the reply.
+            // The invalidation for a client's own change follows the reply.
             let key = format!("k:{}", random.below(KEYS));
             cache.ask(&format!("SET {key} own"));
         }

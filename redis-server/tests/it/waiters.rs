@@ -98,7 +98,7 @@ impl Side {
         (client, id.to_string())
     }
 
-    /// What everybody is answered, and what is left.
+    /// Returns all replies, and the remaining data.
     fn play(&mut self, lines: [&str; 4]) -> Vec<Value> {
         let [first, second, maker, late] = lines;
         self.ask("FLUSHALL");

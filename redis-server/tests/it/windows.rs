@@ -22,8 +22,8 @@ const COMMANDS: usize = 150;
 const FAMILIES: [&str; 6] = ["S", "H", "L", "E", "Z", "X"];
 const KEYS: usize = 4;
 
-/// What a command of each sort looks like. `S`, `H`, `L`, `E`, `Z` and `X` are keys of that type, `K` is a key of any, `#` is a
-/// number; the key `t` has times to live that nobody asks for, and `one` has one member.
+/// The form of each command. `S`, `H`, `L`, `E`, `Z` and `X` are keys of that type, `K` is a key of any, `#` is a number; the key `t` has
+/// times to live that nobody asks for, and `one` has one member.
 pub(crate) const TEMPLATES: &[&str] = &[
     "APPEND S v#|DECR S|DECRBY S #|GET S|GETBIT S #|GETDEL S|GETEX S|GETEX t EX 100|GETRANGE S # -#|GETSET S v#",
     "INCR S|INCRBY S #|INCRBYFLOAT S #.5|PSETEX t 100000 v|SET S #|SET S v# GET|SET S v# XX|SETBIT S # 1|SETEX t 100 v",
@@ -42,7 +42,7 @@ pub(crate) const TEMPLATES: &[&str] = &[
     "DEL K K|RENAME K K|MGET S S S|LRANGE L 0 -1|BITCOUNT S|MULTI|EXEC|NOSUCH|GET",
 ];
 
-/// The same of commands that Redis 7.0 does not know. What is told of their time must not depend on when they run.
+/// The same of commands that Redis 7.0 does not know. Replies on their time to live must not depend on the moment of the call.
 const NEWER: &[&str] = &[
     "HSETEX H PXAT 9999999999#00 FIELDS 1 # v|HSETEX H KEEPTTL FIELDS 1 # w|HPEXPIREAT H 9999999999#00 FIELDS 2 # #",
     "HEXPIREAT H 99999999# FIELDS 1 #|HEXPIRE ht 1000 FIELDS 1 #|HPEXPIRE ht 1000000 FIELDS 1 #|HPERSIST H FIELDS 1 #",

@@ -74,7 +74,7 @@ fn who_connects_while_a_worker_is_held_up_is_served_by_others() {
         let names: Vec<_> = streams.iter_mut().map(|stream| ask(stream, "who")).collect();
         let at = names.iter().position(|name| name.starts_with(&format!("worker-{stalls} "))).expect("both have one");
         streams[at].write_all(b"stall").unwrap();
-        // What comes before the worker is known to be held up may be dealt to it, and waits with it.
+        // Until the server knows that the worker stalls, it may give that worker new connections, which then wait, too.
         std::thread::sleep(Duration::from_millis(500));
         for _ in 0..10 {
             streams.push(connect(addr));
@@ -279,7 +279,7 @@ fn connections_that_settle_are_dealt_out_evenly() {
     assert_eq!(handle.connections_by_worker(), [8, 0], "they gather");
     streams.iter_mut().for_each(|stream| assert_eq!(ask(stream, "stay"), "2 on 0"));
     until("half have moved", || handle.connections_by_worker() == [4, 4]);
-    // Nobody can make them move any more; those that go make room.
+    // Settled connections no longer move; those that leave make room.
     let on = |stream: &mut TcpStream| ask(stream, "x").split_once(" on ").unwrap().1.to_owned();
     streams.retain_mut(|stream| {
         handle.move_connections(0, 1, 1.0);

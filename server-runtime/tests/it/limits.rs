@@ -20,7 +20,7 @@ fn the_limit_refuses_with_a_reason() {
     served.iter_mut().for_each(|stream| assert_eq!(ask(stream, "in"), "in"));
     refused("the third of two");
 
-    // What it already sent does not cost it the reason.
+    // A client that has already sent bytes gets the reason, too.
     assert_eq!(ask(&mut connect(addr), "hello?"), REFUSAL);
 
     assert_eq!(running.set_max_connections(3), 3);

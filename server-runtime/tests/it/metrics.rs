@@ -11,7 +11,7 @@ fn with_metrics() -> Options {
     Options { metrics_listen: Some("127.0.0.1:0".parse().unwrap()), max_connections: 2, ..options() }
 }
 
-/// What the endpoint answers to these bytes, to the end. Its reading may stop before our writing does.
+/// Sends these bytes to the endpoint and returns its whole response. Its reading may stop before our writing does.
 fn scrape(addr: SocketAddr, request: &[u8]) -> String {
     let mut stream = connect(addr);
     let _ = stream.write_all(request);

@@ -44,7 +44,7 @@ fn connections_hear_of_the_shutdown() {
     assert!(!running.wait());
 }
 
-/// Whoever is told of the end can rely on it: somebody else may listen there.
+/// A connection that sees the shutdown can rely on closed listeners: another server may listen there.
 #[test]
 fn who_hears_of_the_shutdown_finds_nobody_who_listens() {
     for _ in 0..20 {

@@ -105,7 +105,7 @@ impl Image {
     }
 }
 
-/// Whose source an instruction comes from. Functions are inlined across crates, so that the name of the function around it
+/// The owner of the source that an instruction comes from. Functions are inlined across crates, so that the name of the function around it
 /// says little: what counts is the innermost inlined source that is not of `core`.
 fn owner_of_code(lines: &Loader, address: u64, around: &str) -> Owner {
     if let Ok(mut frames) = lines.find_frames(address) {

@@ -97,7 +97,7 @@ pub(super) fn run(options: &Options, folder: &Path) -> Result<()> {
     Ok(())
 }
 
-/// The table of redis-server/README.md, from the record.
+/// The table of docs/redis/performance.md, from the record.
 ///
 /// # Errors
 /// The record's.

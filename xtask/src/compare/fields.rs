@@ -74,7 +74,7 @@ pub(super) fn run(options: &Options, fields: usize, folder: &Path) -> Result<()>
     Ok(())
 }
 
-/// The table of redis-server/README.md, from the record.
+/// The table of docs/redis/performance.md, from the record.
 ///
 /// # Errors
 /// The record's.

@@ -102,7 +102,7 @@ impl fmt::Display for Kind {
     }
 }
 
-/// The table of redis-server/README.md, from the record.
+/// The table of docs/redis/performance.md, from the record.
 ///
 /// # Errors
 /// The record's.

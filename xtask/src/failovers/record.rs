@@ -66,7 +66,7 @@ pub(super) fn keep(row: &Row) -> Result<()> {
     record::write(NAME, &rows)
 }
 
-/// The results of rounds: the table of redis-server/README.md, and the time at which a server that was cut off refused writes.
+/// The results of rounds: the table of docs/redis/performance.md, and the time at which a server that was cut off refused writes.
 pub(super) fn text(rows: &[Row]) -> String {
     let mut text = table(rows);
     for row in rows.iter().filter(|row| !row.ours().refused.is_empty()) {

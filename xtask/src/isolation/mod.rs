@@ -64,12 +64,12 @@ pub(crate) struct Options {
     /// Keeps the rows in benches/record/isolation.jsonl.
     #[arg(long, conflicts_with = "shrink")]
     record: bool,
-    /// Measures nothing: prints the table of redis-server/README.md and draws its plot, from the record.
+    /// Measures nothing: prints the table of docs/redis/performance.md and draws its plot, from the record.
     #[arg(long, exclusive = true)]
     render: bool,
 }
 
-/// The table of redis-server/README.md, from the record.
+/// The table of docs/redis/performance.md, from the record.
 ///
 /// # Errors
 /// The record's.

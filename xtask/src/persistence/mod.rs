@@ -93,7 +93,7 @@ fn figure(summary: &Value, name: &str) -> Result<f64> {
     summary[name].as_f64().with_context(|| format!("the generator's result has no {name}"))
 }
 
-/// The table of redis-server/README.md, from the record.
+/// The table of docs/redis/performance.md, from the record.
 ///
 /// # Errors
 /// The record's.

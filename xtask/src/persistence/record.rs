@@ -66,7 +66,7 @@ pub(super) fn render(path: &Path) -> Result<()> {
     Ok(())
 }
 
-/// A row of redis-server/README.md.
+/// A row of docs/redis/performance.md.
 struct Shown {
     figure: &'static str,
     label: &'static str,
@@ -102,7 +102,7 @@ const SHOWN: &[Shown] = &[
     Shown { figure: "caught up after a cut, s", label: "caught up after a cut", unit: " s" },
 ];
 
-/// The table of redis-server/README.md: medians, and the interval of their ratio.
+/// The table of docs/redis/performance.md: medians, and the interval of their ratio.
 ///
 /// # Errors
 /// A figure is not there.

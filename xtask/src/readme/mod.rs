@@ -8,7 +8,7 @@
 //! - A server that runs in the foreground ([`Known::servers`]) goes on while the next commands run, until the block ends or starts another
 //!   one. Behind `&` servers are waited for, as a reader at a terminal would.
 //! - redis-cli answers as on a terminal (`FAKETTY`), curl fails where an answer says so (`fail-with-body`).
-//! - What the file `xtask/readme/known.toml` says of a command: what has to be there before, that it is not run, and why.
+//! - The file `xtask/readme/known.toml` lists a command's preconditions, and the commands that do not run, with the reason.
 //!
 //! A command fails if its exit code, or that of a part of it, is not 0, if redis-cli prints an error, or if a `console` block shows
 //! another output.
@@ -142,10 +142,10 @@ fn report(mut found: Vec<(&Block, Result<Done>, f64)>, show: bool) -> Result<()>
     Ok(())
 }
 
-/// The blocks of every README, and of what stands in the place of a part of one.
+/// The blocks of every README, and of the documents in docs/.
 fn all_blocks() -> Result<Vec<Block>> {
     let mut list = Command::new("git");
-    list.args(["ls-files", "--cached", "--others", "--exclude-standard", "*README.md", "*REDIS.md", "docs/*.md"])
+    list.args(["ls-files", "--cached", "--others", "--exclude-standard", "*README.md", "docs/*.md"])
         .current_dir(crate::workspace::root());
     let mut blocks = Vec::new();
     for name in run_quietly(&mut list)?.lines() {

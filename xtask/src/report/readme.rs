@@ -15,14 +15,14 @@ use super::{answers, measured};
 type Other = (&'static str, &'static str, fn() -> Result<String>);
 
 const OTHERS: [Other; 8] = [
-    ("redis-server/README.md", "clusters", crate::clusters::table),
-    ("redis-server/README.md", "collections", crate::compare::collections::table),
-    ("redis-server/README.md", "fields", crate::compare::fields::table),
-    ("redis-server/README.md", "failovers", crate::failovers::table),
-    ("redis-server/README.md", "isolation", crate::isolation::table),
-    ("redis-server/README.md", "persistence", crate::persistence::table),
-    ("redis-server/README.md", "reshard", crate::reshard::table),
-    ("redis-server/README.md", "scaling", crate::scaling::table),
+    ("docs/redis/performance.md", "clusters", crate::clusters::table),
+    ("docs/redis/performance.md", "collections", crate::compare::collections::table),
+    ("docs/redis/performance.md", "fields", crate::compare::fields::table),
+    ("docs/redis/performance.md", "failovers", crate::failovers::table),
+    ("docs/redis/performance.md", "isolation", crate::isolation::table),
+    ("docs/redis/performance.md", "persistence", crate::persistence::table),
+    ("docs/redis/performance.md", "reshard", crate::reshard::table),
+    ("docs/redis/performance.md", "scaling", crate::scaling::table),
 ];
 
 /// The file.

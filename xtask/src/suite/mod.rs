@@ -37,7 +37,7 @@ use source::Of;
 /// Options of `cargo xtask suite`.
 #[derive(Args)]
 pub(crate) struct Options {
-    /// Whose suite.
+    /// The project whose test suite runs.
     #[arg(long, value_enum, default_value_t, conflicts_with_all = ["spawn", "cluster", "sentinel"])]
     of: Of,
     /// Test a server that already runs on this port of the loopback interface (default: starts the release build).

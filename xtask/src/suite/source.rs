@@ -11,7 +11,7 @@ use clap::ValueEnum;
 use super::baseline;
 use crate::process::run_quietly;
 
-/// Whose suite it is.
+/// The project whose test suite runs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Of {
     /// Redis, in the version that Debian has.

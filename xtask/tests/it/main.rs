@@ -1,4 +1,4 @@
-//! What this workspace publishes, looked at as its readers do.
+//! The workspace's published pages, tested as a reader sees them.
 
 #![allow(clippy::unwrap_used, reason = "a test that panics has failed, as it should")]
 

@@ -10,7 +10,7 @@ use test_peers::{chromium, kit, printed};
 
 /// As GitHub shows a file on a wide screen.
 const WIDTH: usize = 1012;
-/// What a reader sees without scrolling.
+/// The part of a page that a reader sees without scrolling.
 const FIRST_SCREEN: f64 = 800.0;
 /// Of a plot's marks of one colour: a bar is a line of two pixels, a few dozen long.
 const PIXELS: usize = 20;
@@ -144,7 +144,7 @@ fn address(page: &Path) -> String {
     format!("file://{}", page.display())
 }
 
-/// What the page says of itself.
+/// The measurements that the page reports of itself.
 fn look(folder: &Path, page: &Path) -> Seen {
     let window = format!("--window-size={WIDTH},{FIRST_SCREEN}");
     let dom = printed(chromium(folder).args([&window, "--hide-scrollbars", "--dump-dom", &address(page)]));

@@ -1,4 +1,4 @@
-//! What is compressed: the same nine kilobytes of JSON in every language.
+//! The body for compression tests: the same nine kilobytes of JSON in every language.
 
 pub fn items() -> String {
     let item = |n: usize| {

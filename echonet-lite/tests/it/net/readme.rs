@@ -1,4 +1,4 @@
-//! The README's devices and controllers, as somebody who depends on the crate from outside would build and run them.
+//! The devices and controllers of the README and of the guides, as somebody who depends on the crate from outside would build and run them.
 
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -43,11 +43,14 @@ fn wait_for_the_port() {
     }
 }
 
-/// The README's programs, built in a crate that knows nothing else; each is short, and speaks of no codes.
+/// The documents' programs, built in a crate that knows nothing else; each is short, and speaks of no codes.
 fn build() -> PathBuf {
-    let readme = Path::new(env!("CARGO_MANIFEST_DIR")).join("README.md");
+    let manifest = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let [readme, device, controller] =
+        ["README.md", "../docs/echonet-lite/device.md", "../docs/echonet-lite/controller.md"]
+            .map(|path| manifest.join(path));
     let outside = Path::new(env!("CARGO_TARGET_TMPDIR")).join("outside");
-    let programs = test_peers::outside(env!("CARGO"), &readme, &outside, &[]);
+    let programs = test_peers::outside(env!("CARGO"), &[&readme, &device, &controller], &outside, &[]);
     for name in PROGRAMS {
         let program = fs::read_to_string(outside.join(format!("src/bin/{name}.rs"))).unwrap();
         let lines = program.lines().filter(|line| !line.trim().is_empty()).count();

@@ -23,15 +23,15 @@ use crate::target::{Certificate, certificate};
 
 /// One server, one command, and what must come of it.
 struct Row {
-    /// What the server does wrong.
+    /// The server's fault.
     behaviour: &'static str,
     server: Server,
     /// The command; `{}` is the server's address, and a `_` is a space within a word.
     line: &'static str,
     exit: i32,
-    /// What the command prints, on either of its outputs.
+    /// Texts in the command's output, on either stream.
     prints: &'static [&'static str],
-    /// What its JSON holds; with none, no JSON is asked for.
+    /// Fields of its JSON; with none, no JSON is asked for.
     holds: &'static [Holds],
 }
 

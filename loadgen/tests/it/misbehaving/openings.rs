@@ -1,4 +1,4 @@
-//! What connections cost: it is shown by itself, and it is a part of the latency of the request that opens one.
+//! The cost of connections: it is a figure of its own, and a part of the latency of the request that opens one.
 
 use std::io::Result;
 

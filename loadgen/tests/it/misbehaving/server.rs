@@ -10,7 +10,7 @@ use socket2::SockRef;
 
 use crate::target::{Certificate, serve_tls};
 
-/// What a row's server does with one connection; an error ends the connection.
+/// The server's side of one connection in a row; an error ends the connection.
 pub(super) type Play = fn(&mut Conversation) -> io::Result<()>;
 
 /// A connection.

@@ -17,7 +17,7 @@ pub(crate) struct Broker {
     record: Arc<Record>,
 }
 
-/// What happens to every so many deliveries.
+/// A fault in every n-th delivery.
 #[derive(Clone, Copy)]
 pub(crate) enum Harm {
     Nothing,
@@ -29,10 +29,10 @@ pub(crate) enum Harm {
     LateSubscriptions(Duration),
 }
 
-/// What the broker did.
+/// The broker's record of its actions.
 #[derive(Default)]
 struct Record {
-    /// Channels, and whoever has subscribed to each.
+    /// Channels, with the subscribers of each.
     subscribers: Mutex<Vec<(Vec<u8>, TcpStream)>>,
     /// Nanoseconds between a message's arrival and each delivery.
     delays: Mutex<Vec<u64>>,

@@ -18,10 +18,10 @@ pub(crate) use many::many;
 pub(crate) use protocol::Dialect;
 pub(crate) use tls::{Certificate, certificate, serve_tls};
 
-/// What a target does.
+/// The behaviour of a target.
 #[derive(Clone, Default)]
 pub(crate) struct Behaviour {
-    /// What it speaks.
+    /// Its protocol.
     pub(crate) dialect: Dialect,
     /// How long each answer waits.
     pub(crate) delay: Delay,
@@ -49,7 +49,7 @@ pub(crate) enum Delay {
     Bimodal(Duration, u64, Duration),
 }
 
-/// What happens instead of an answer.
+/// A fault in place of an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fault {
     /// The connection is reset (TCP's RST).
@@ -72,7 +72,7 @@ pub(crate) struct Target {
     record: Arc<Record>,
 }
 
-/// What the target did.
+/// The target's record of its actions.
 #[derive(Default)]
 struct Record {
     requests: AtomicU64,
@@ -140,7 +140,7 @@ impl Target {
     }
 }
 
-/// What is to be done about one request.
+/// The treatment of one request.
 struct Order {
     delay: Duration,
     is_wrong: bool,

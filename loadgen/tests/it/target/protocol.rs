@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use base64::Engine as _;
 
-/// What a target speaks.
+/// The protocols of targets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Dialect {
     /// GET, SET and PING on a table of its own for each connection.

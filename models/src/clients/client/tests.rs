@@ -3,7 +3,7 @@ use std::sync::Arc;
 use super::*;
 use crate::park::{Park, model};
 
-/// Whatever is left is taken, in order, by a connection that sleeps whenever it was told that there is nothing.
+/// A connection takes all messages in order, although it sleeps whenever the mailbox is empty.
 #[test]
 fn no_message_stays_in_a_mailbox() {
     model(|| {

@@ -9,8 +9,8 @@ use crate::clients::client::ClientShared;
 use crate::exec::workers::{Asked, Workers};
 use crate::park::{Park, model};
 
-/// Whoever waits for the disk is woken when it has enough, though its state is looked at without a lock: by the worker that has it,
-/// or, where no worker has it, at once.
+/// A client that waits for the disk wakes when its data is there, although it checks without a lock. Its worker wakes it; without a worker,
+/// the thread that releases it does so at once.
 #[test]
 fn nobody_waits_for_what_is_on_the_disk() {
     model(|| {
@@ -50,7 +50,7 @@ fn nobody_waits_for_what_is_on_the_disk() {
     });
 }
 
-/// Whoever awaits clients learns of the last, from the client or by itself, exactly once.
+/// A call that awaits clients learns of the last one exactly once: from the client or by itself.
 #[test]
 fn the_last_who_is_awaited_says_so() {
     model(|| {
@@ -66,7 +66,7 @@ fn the_last_who_is_awaited_says_so() {
     });
 }
 
-/// What `Aof::catch_up` does: nobody waits for the pen, and nothing that was said stays unwritten for want of a thread.
+/// The same steps as `Aof::catch_up`: no thread waits for the pen, and every change gets written by some thread.
 fn catch_up(said: &AtomicU64, written: &AtomicU64, pen: &Mutex<()>, waiters: &Waiters, workers: &Workers) {
     loop {
         let Ok(held) = pen.try_lock() else { return };

@@ -5,7 +5,7 @@ use super::*;
 use crate::keyspace::Access;
 use crate::park::model;
 
-/// Who is at work, as a witness sees it.
+/// The threads at work, as a witness sees them.
 #[derive(Default)]
 struct Seen {
     inside: AtomicUsize,

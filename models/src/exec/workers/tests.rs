@@ -3,7 +3,7 @@ use shuttle::thread;
 use super::*;
 use crate::park::{Park, model};
 
-/// A worker that sleeps is woken for what it is asked, and whoever asks goes on: here no patience ends.
+/// A sleeping worker wakes for a request, and the asking thread goes on: here no patience ends.
 #[test]
 fn nobody_who_is_asked_sleeps_on() {
     model(|| {

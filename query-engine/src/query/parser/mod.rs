@@ -24,7 +24,7 @@ pub(super) fn parse(text: &[u8], schema: &Schema, options: &ParseOptions<'_>) ->
     }
 }
 
-/// What stands on the stack.
+/// An item on the stack.
 #[derive(Debug)]
 enum Item {
     /// A part that is complete. Stop words leave `None`. `is_text`: it may stand behind `@field:`.

@@ -3,7 +3,7 @@
 use rustls::pki_types::CertificateDer;
 use webpki::EndEntityCert;
 
-/// Which field of a certificate names the user: what `tls-auth-clients-user` says.
+/// The field of a certificate that names the user: `tls-auth-clients-user`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NameField {
     /// The first common name of the subject.

@@ -37,7 +37,7 @@ impl Rows {
     }
 }
 
-/// What a rule is about.
+/// The commands that a rule names.
 #[derive(Clone, Debug)]
 enum Subject {
     /// A command with its subcommands, or a subcommand.
@@ -114,7 +114,7 @@ pub(super) struct CommandRules {
     all: bool,
     /// The rules in force, in their order; none that a later one makes meaningless.
     rules: Vec<Rule>,
-    /// What they come to.
+    /// The commands that the rules allow together.
     allowed: Rows,
 }
 
@@ -215,7 +215,7 @@ fn command(name: &[u8], registry: &Registry) -> Option<Subject> {
     registry.lookup_full(name).map(Subject::Command)
 }
 
-/// What `+name` allows: a command, a subcommand, or a command with a first argument.
+/// The subject of `+name`: a command, a subcommand, or a command with a first argument.
 fn allowed(name: &[u8], registry: &Registry) -> Result<Subject, RuleError> {
     let Some(bar) = memchr::memrchr(b'|', name) else { return command(name, registry).ok_or(RuleError::Unknown) };
     let (parent, sub) = (&name[..bar], &name[bar + 1..]);
@@ -243,7 +243,7 @@ mod tests {
         let mut out = Vec::new();
         rules.describe(&mut out);
         let text = String::from_utf8(out).unwrap();
-        // What is told back means the same.
+        // The description parses to the same rules.
         let mut again = CommandRules::new(false);
         text.split(' ').for_each(|word| again.apply(word.as_bytes(), REGISTRY).unwrap());
         assert_eq!(again, rules, "{words}");

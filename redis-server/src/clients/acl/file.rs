@@ -15,7 +15,7 @@ use crate::config::{Config, ConfigError, replace_file, settings};
 /// The longest file of users, bytes: a mistyped path to a data file must not fill the memory.
 const MAX_FILE_BYTES: u64 = 64 * 1024 * 1024;
 
-/// What a server is told that has no file of users.
+/// The error of a server without a file of users.
 const NO_FILE: &str = "This Redis instance is not configured to use an ACL file. You may want to specify users via the ACL \
     SETUSER command and then issue a CONFIG REWRITE (assuming you have a Redis configuration file set) in order to store \
     users in the Redis configuration.";
@@ -27,7 +27,7 @@ pub enum FileError {
     None,
     /// It cannot be read: its name, and why.
     Unreadable(String, String),
-    /// What is wrong with its lines.
+    /// The faults in its lines.
     Lines(String),
     /// It cannot be written.
     Unwritable(io::Error),

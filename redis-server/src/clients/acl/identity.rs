@@ -1,11 +1,11 @@
-//! Who a client is.
+//! The identity of a client.
 
 use std::sync::Arc;
 
 use super::table::{Account, Table};
 use super::user::User;
 
-/// Who a client is, and what is known of its permissions.
+/// The account of a client, and what is known of its permissions.
 #[derive(Clone, Debug)]
 pub struct Identity {
     account: Arc<Account>,

@@ -1,4 +1,4 @@
-//! What ACL LOG shows: what was not allowed; and how often INFO says that it was.
+//! The denials that ACL LOG shows, and their counts for INFO.
 
 use std::collections::VecDeque;
 
@@ -92,7 +92,7 @@ impl Entry {
 /// An entry of the log, with what tells it from others.
 #[derive(Clone, Debug)]
 pub struct Logged {
-    /// What was refused.
+    /// The denied call.
     pub entry: Entry,
     /// The number of the entry, from 0 on.
     pub id: u64,
@@ -107,7 +107,7 @@ pub struct Log {
     entries: VecDeque<Logged>,
     /// The number of the next entry.
     next_id: u64,
-    /// What has been refused, by reason.
+    /// The number of denials, by reason.
     refused: [u64; Reason::Certificate as usize + 1],
 }
 

@@ -1,4 +1,4 @@
-//! Access control lists: who may run which command on which keys and channels, and in which databases
+//! Access control lists: the users' permissions to run commands on keys and channels, and in databases
 //! (<https://redis.io/docs/latest/operate/oss_and_stack/management/security/acl/>).
 //!
 //! A [`User`] is immutable: a change makes another one. The [`Table`] holds an [`Account`] for every name, which names the

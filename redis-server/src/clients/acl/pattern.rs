@@ -2,7 +2,7 @@
 
 use crate::protocol::glob;
 
-/// What may be done with a key, or is to be done.
+/// The permissions on a key that a pattern grants, or that a call needs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Permission {
     /// Its value is read.
@@ -15,7 +15,7 @@ impl Permission {
     /// Everything.
     pub const ALL: Self = Self { read: true, write: true };
 
-    /// What these words of a key specification need: `RW access update`. One that neither reads nor changes what a value
+    /// The permission that the flags of a key specification require: `RW access update`. One that neither reads nor changes what a value
     /// holds (`EXISTS`) needs nothing but a pattern that matches.
     pub fn needed(flags: &str) -> Self {
         let mut needed = Self::default();

@@ -6,7 +6,7 @@ use crate::protocol::error::shown;
 use std::borrow::Cow;
 use std::fmt;
 
-/// What rules are read with.
+/// The context in which rules are parsed.
 #[derive(Clone, Copy, Debug)]
 pub struct Defaults {
     /// The commands that there are.
@@ -22,7 +22,7 @@ impl Defaults {
     }
 }
 
-/// What is wrong with a rule, with the genuine server's texts.
+/// An error in a rule, in the words of Redis.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RuleError {
     /// No rule has this form.

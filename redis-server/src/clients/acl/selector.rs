@@ -11,7 +11,7 @@ use crate::command::{Args, Categories, Flags, Reach, Registry, Row};
 use crate::keyspace::Access;
 use crate::protocol::number;
 
-/// What of a call is not allowed. Later ones are nearer to permission.
+/// The part of a call that is denied. Later ones are nearer to permission.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Denied {
     /// The database whose number stands at this position among the arguments; at 0, the command's name, the client's own, or
@@ -25,7 +25,7 @@ pub enum Denied {
     Channel(usize),
 }
 
-/// What a selector allows.
+/// The permissions of a selector.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Selector {
     commands: CommandRules,
@@ -37,7 +37,7 @@ pub struct Selector {
     databases: Option<Vec<u32>>,
 }
 
-/// The largest number of a database: what Valkey allows.
+/// The largest number of a database that Valkey allows.
 const MAX_DATABASE: i64 = i32::MAX as i64;
 
 type Keys = SmallVec<[(usize, Permission); 8]>;
@@ -170,7 +170,7 @@ impl Selector {
     /// Whether it allows all of a call.
     ///
     /// # Errors
-    /// What it does not allow.
+    /// If it denies a part of the call.
     pub fn allow(&self, asked: &Asked<'_>) -> Result<(), Denied> {
         let Asked { row, args, .. } = *asked;
         if let Some(databases) = &self.databases {

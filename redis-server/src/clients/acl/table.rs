@@ -52,7 +52,7 @@ type Accounts = BTreeMap<Box<[u8]>, Arc<Account>>;
 /// A user that has been replaced by another one.
 #[derive(Debug)]
 pub struct Change {
-    /// Whose user.
+    /// The account of the user.
     pub account: Arc<Account>,
     /// The user in force now.
     pub after: Arc<User>,
@@ -99,7 +99,7 @@ impl Table {
         Ok(table)
     }
 
-    /// The version: whoever keeps something of a user compares it.
+    /// The version, for the owners of cached permissions to compare.
     #[inline]
     pub fn version(&self) -> u64 {
         self.version.load(Ordering::Acquire)
@@ -172,7 +172,7 @@ impl Table {
     /// whoever is in the file stays logged in, before only the default user.
     ///
     /// # Errors
-    /// Whatever is wrong with the file; nothing has changed then.
+    /// If the file has an error; nothing has changed then.
     pub fn load(&self, config: &Config) -> Result<(Vec<Arc<Account>>, Vec<Change>), FileError> {
         let mut accounts = self.write();
         let mut users = file::load(config, self.registry)?;
@@ -205,8 +205,8 @@ impl Table {
         [b"user ".as_slice(), account.name(), b" ", &account.user().describe(level)].concat()
     }
 
-    /// The lines that a configuration file needs to have these users: none where they have a file of their own. What
-    /// `requirepass` says of the default user needs no line.
+    /// The lines that a configuration file needs to have these users: none where they have a file of their own. A default user that differs
+    /// only by `requirepass` needs no line.
     pub fn config_lines(&self, config: &Config) -> Vec<Vec<u8>> {
         if !config.text(settings::ACLFILE).is_empty() {
             return Vec::new();
@@ -236,7 +236,7 @@ impl Table {
         Change { account: Arc::clone(account), after: account.user() }
     }
 
-    /// Ends a change: everybody sees it from now on.
+    /// Ends a change, which then is visible to all threads.
     fn note_default(&self) {
         let user = self.default.user();
         self.open.store(user.is_enabled() && user.has_no_password(), Ordering::Release);

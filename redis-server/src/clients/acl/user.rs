@@ -158,7 +158,7 @@ impl User {
         Err(worst)
     }
 
-    /// Whether a selector that allows the call lets it read every key: what SORT needs for BY and GET.
+    /// Whether a selector that allows the call lets it read every key, which SORT needs for BY and GET.
     pub fn reads_all_keys(&self, asked: &Asked<'_>) -> bool {
         self.all_selectors().any(|selector| selector.reads_all_keys() && selector.allow(asked).is_ok())
     }
@@ -288,7 +288,7 @@ mod tests {
         "~a b",
     ];
 
-    /// Whatever makes a user, the words that it is told back in make it again: in a file, nothing is lost or gained.
+    /// The description of any user defines the same user again, so that a file neither loses nor adds anything.
     #[test]
     fn what_is_told_back_makes_the_same_user() {
         let mut seed = 11_u64;

@@ -1,10 +1,9 @@
-//! Client-side caching: who has read what, and the way of an invalidation to them
+//! Client-side caching: the keys that clients have read, and the delivery of invalidations to them
 //! (<https://redis.io/docs/latest/develop/reference/client-side-caching/>).
 //!
-//! A key is noted under the lock of the read, and invalidated under that of the write, so that nobody misses a change.
-//! An invalidation goes to the mailbox of its client ([`ClientShared::post`]), which is emptied behind the replies that
-//! were written before: a client that has read a key learns of the change after it has got the value. What a client
-//! changes itself it is told behind its own reply.
+//! A key is noted under the lock of the read, and invalidated under that of the write, so that nobody misses a change. An invalidation goes
+//! to the mailbox of its client ([`ClientShared::post`]), which is emptied behind the replies that were written before: a client that has
+//! read a key learns of the change after it has got the value. The invalidation for a client's own change follows its own reply.
 //!
 //! Where nobody tracks, writers pay nothing: they have one look for watched keys and trackers
 //! ([`crate::keyspace::Database::is_of_interest`]).
@@ -53,7 +52,7 @@ pub struct Mode {
 pub struct Tracker {
     pub(crate) client: Arc<ClientShared>,
     pub(crate) mode: Mode,
-    /// Who is told in its place, by number.
+    /// The client that gets its invalidations (`REDIRECT`), with its number.
     pub(crate) redirect: Option<(u64, Weak<ClientShared>)>,
 }
 
@@ -69,16 +68,16 @@ impl Tracker {
     }
 }
 
-/// What a client itself knows of its tracking.
+/// The tracking state that only the client's own connection uses.
 #[derive(Debug)]
 pub struct Own {
-    /// What others see.
+    /// The part that other threads see.
     pub tracker: Arc<Tracker>,
     /// Whether CLIENT CACHING was said: it holds for the command behind it.
     pub caching: bool,
     /// The prefixes of `BCAST`.
     pub prefixes: BTreeSet<Bytes>,
-    /// What the client has to be told behind its reply.
+    /// The invalidations that must follow the client's reply.
     pub(crate) pending: Vec<Pending>,
 }
 
@@ -96,7 +95,7 @@ pub(crate) enum Pending {
     Everything,
 }
 
-/// What a server has to do with client-side caching.
+/// The state of client-side caching in a server.
 #[derive(Debug, Default)]
 pub struct Tracking {
     table: Table,
@@ -218,7 +217,7 @@ impl Tracking {
     /// Everything in some database has gone. Keys are tracked whatever their database, so that all clients are told to
     /// forget all. Returns whether client `by` has to be told behind its reply.
     pub(crate) fn forget_all(&self, config: &Config, by: u64) -> bool {
-        // Also where nobody tracks now: who did may do so again, and has not read these keys any more.
+        // Also without trackers: a former tracker may track again, and has not read these keys since.
         if self.table.keys() != 0 {
             self.table.clear();
         }

@@ -10,7 +10,7 @@ use smallvec::SmallVec;
 
 /// Parts of the table, each with its own lock, so that different keys rarely meet.
 const SHARDS: usize = 64;
-/// Counters of tracked keys by their hash: who changes a key whose counter is 0 needs no lock.
+/// Counters of tracked keys by their hash: a change of a key whose counter is 0 needs no lock.
 const COUNTERS: usize = 4096;
 /// From so many readers of one key on, those that have left are looked for when their number has doubled.
 const PRUNE_MIN: usize = 64;

@@ -22,11 +22,11 @@ pub enum Failover {
     Ask,
     /// The primary is not asked; the others are.
     Force,
-    /// Nobody is asked.
+    /// The node asks neither the primary nor the other nodes.
     Takeover,
 }
 
-/// What is to be said of a slot. Nodes are named by clients' words.
+/// The new state of a slot in CLUSTER SETSLOT. Nodes are named by clients' words.
 #[derive(Clone, Copy, Debug)]
 pub enum SetSlot<'a> {
     /// It is on its way to this node.
@@ -182,7 +182,7 @@ impl Machine {
             self.follow(key);
         }
         if key == me && self.importing.remove(&slot).is_some() {
-            // Nobody was asked: the new epoch lets the others believe it, once the former owner has let go.
+            // No vote took place. The new epoch makes the other nodes accept the claim, once the former owner has released the slot.
             self.bump_epoch_alone();
             self.changed();
             self.tell_all(false, now);

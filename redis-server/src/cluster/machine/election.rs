@@ -13,7 +13,7 @@ const DELAY: Millis = 500;
 /// Replicas of one primary are to begin at different times.
 const SPREAD: Millis = 500;
 
-/// Who has less of the stream than others waits so much longer for each of them.
+/// The delay of an election for each replica whose replication offset is larger.
 const RANK_DELAY: Millis = 1000;
 
 /// Votes must be in within so many timeouts, and at least [`LEAST_TIMEOUT`]; another election begins after twice that.

@@ -1,8 +1,8 @@
-//! Who does not answer, and who has failed.
+//! Failure detection: nodes that do not answer, and nodes that have failed.
 //!
-//! A node that does not answer for `cluster-node-timeout` **may have failed**: that is one node's opinion, which gossip carries
-//! as a report. It **has failed** when a majority of the primaries with slots reports it within a window; whoever sees that first
-//! tells all.
+//! A node that does not answer for `cluster-node-timeout` **may have failed**: that is one node's opinion, which gossip carries as a
+//! report. It **has failed** when a majority of the primaries with slots reports it within a window. The first node that sees the majority
+//! tells all others.
 
 use super::{Flags, Key, Level, Machine, Millis, NodeId};
 
@@ -12,7 +12,7 @@ const REPORT_TIMEOUTS: u64 = 2;
 /// A primary that comes back keeps its slots for so many timeouts at the disposal of its replicas.
 const PARDON_TIMEOUTS: u64 = 2;
 
-/// What a look at all nodes finds for replicas that might move.
+/// The figures of all nodes that decide whether a replica migrates.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Orphans {
     /// Primaries with slots that have no replica any more.

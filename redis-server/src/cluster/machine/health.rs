@@ -56,7 +56,7 @@ impl Machine {
         votes > 0 && reachable <= votes / 2
     }
 
-    /// Who has a vote, and how many of them answer.
+    /// The number of nodes with a vote, and how many of them are reachable.
     fn count_votes(&self) -> (usize, usize) {
         self.nodes.iter().filter(|(_, node)| node.has_vote()).fold((0, 0), |(votes, reachable), (_, node)| {
             (votes + 1, reachable + usize::from(!node.flags.any(Flags::FAILED.and(Flags::MAYBE_FAILED))))

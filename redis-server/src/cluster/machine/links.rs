@@ -27,7 +27,7 @@ const SENDER: usize = 40;
 /// A connection.
 #[derive(Debug)]
 pub(super) struct LinkState {
-    /// Whom it is to; or whom it is from, when that is known.
+    /// The node at the other end; `None` for an inbound link until its first packet.
     pub(super) node: Option<Key>,
     pub(super) is_inbound: bool,
     pub(super) created: Millis,
@@ -36,7 +36,7 @@ pub(super) struct LinkState {
     pub(super) is_open: bool,
     pub(super) peer_ip: String,
     pub(super) local_ip: String,
-    /// What has come of a packet that is not whole.
+    /// The bytes of an incomplete packet.
     buffer: Vec<u8>,
 }
 
@@ -48,7 +48,7 @@ impl LinkState {
 }
 
 impl Machine {
-    /// Somebody has connected to the bus port. None if there are too many: the connection is to be closed.
+    /// Registers a connection to the bus port. None if there are too many: the connection is to be closed.
     pub fn accept(&mut self, peer_ip: &str, local_ip: &str, now: Millis) -> Option<Link> {
         let members = self.links.values().filter(|link| link.is_inbound && !link.is_strangers()).count();
         let strangers = self.links.iter().filter(|(_, link)| link.is_strangers());
@@ -79,7 +79,7 @@ impl Machine {
         if pinged != 0 {
             node.ping_sent = pinged;
         }
-        // MEET is said once: who has answered it knows us.
+        // MEET is sent once: a node that has answered it knows this one.
         node.flags.clear(packet::Flags::MEET);
         self.settle(now);
     }
@@ -98,7 +98,7 @@ impl Machine {
         if let Some(key) = state.node {
             self.nodes.at_mut(key).data_received = now;
         }
-        // What is whole is read where it is.
+        // Complete packets are parsed in place.
         let mut buffer = std::mem::take(&mut state.buffer);
         if buffer.is_empty() {
             let used = self.receive_whole(link, bytes, now);
@@ -175,7 +175,7 @@ impl Machine {
                 let link = self.new_link(Some(key), now);
                 let node = self.nodes.at_mut(key);
                 node.link = Some(link);
-                // Who cannot even be connected to counts as asked, and not answering.
+                // A node that cannot be connected to counts as asked and not answering.
                 if node.ping_sent == 0 {
                     node.ping_sent = now;
                 }
@@ -226,7 +226,7 @@ impl Machine {
         Some(state)
     }
 
-    /// It is known now who has connected to us; who had before has lost that connection.
+    /// Notes the node that made an inbound link. Closes an earlier inbound link of that node.
     pub(super) fn identify(&mut self, link: Link, key: Key) {
         let Some(state) = self.links.get_mut(&link).filter(|state| state.is_inbound && state.node != Some(key)) else {
             return;

@@ -11,9 +11,9 @@ const PAUSE: Millis = 2;
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Manual {
     ends_at: Option<Millis>,
-    /// On the primary: who is to take over.
+    /// On the primary: the replica that takes over.
     pub(super) replica: Option<Key>,
-    /// On the primary: nobody writes any more.
+    /// On the primary: writes are paused.
     is_paused: bool,
     /// On the replica: where the primary's stream ends.
     end_offset: Option<u64>,
@@ -57,11 +57,11 @@ impl Machine {
         self.next_period = now;
         self.log(Level::Warning, format!("Manual failover requested by replica {}.", self.nodes.at(sender).id));
         self.act(Action::PauseWrites { until: now + PAUSE * timeout });
-        // On the link of the request the answer is first; what matters comes when nobody writes any more.
+        // On the link of the request the answer comes first; the final offset follows once writes are paused.
         self.ping(link, Kind::Ping, now);
     }
 
-    /// Nobody writes any more, as was asked for, and the stream of changes ends at `offset`.
+    /// The writes are paused, as the failover requested, and the replication offset is final.
     pub fn writes_paused(&mut self, offset: u64, now: Millis) {
         let Some(replica) = self.manual.replica else { return };
         self.facts.offset = offset;

@@ -5,18 +5,18 @@
 //! promise it twice.
 //!
 //! - `links` connections, and packets out of their bytes
-//! - `receive` what a packet changes
-//! - `ping` what this node says of itself and of others, and to whom
-//! - `failure` who does not answer, and who has failed by the word of the majority
-//! - `ownership` who has which slot, and since which epoch
-//! - `election` how a replica becomes a primary, and who votes for it
+//! - `receive` handling of packets
+//! - `ping` the contents of PING and PONG, and their receivers
+//! - `failure` failure detection: nodes that do not answer, and nodes that have failed by the word of the majority
+//! - `ownership` the owner of each slot, and its epoch
+//! - `election` how a replica becomes a primary, and the votes for it
 //! - `manual` how both change places because an operator says so
 //! - `moves` how slots go to another node as a whole
 //! - `adoption` how a replica goes to a primary that has none
 //! - `health` whether the cluster serves its slots
 //! - `admin` CLUSTER's subcommands
 //! - `persist` the file of the cluster's state
-//! - `report` what CLUSTER's subcommands tell
+//! - `report` the replies of CLUSTER's subcommands
 
 mod admin;
 mod adoption;
@@ -86,9 +86,9 @@ pub struct Machine {
     /// Numbers packets with gossip.
     told: u64,
     counters: Counters,
-    /// Packets that are not read: what tests do to see a node that misses some.
+    /// The kind of packets to ignore: tests simulate lost packets with it.
     dropped: Option<Kind>,
-    /// What is to be done before the call ends.
+    /// The work to do before the call ends.
     agenda: Agenda,
     /// Slots that are gone, and whose keys must go.
     doomed: SlotSet,
@@ -100,7 +100,7 @@ pub struct Machine {
     actions: VecDeque<Action>,
 }
 
-/// What CLUSTER INFO counts.
+/// The counters of CLUSTER INFO.
 #[derive(Clone, Copy, Debug, Default)]
 struct Counters {
     sent: [u64; Kind::ALL.len()],
@@ -110,15 +110,15 @@ struct Counters {
     overflowed_links: u64,
 }
 
-/// What a change entails, done once where several entail it.
+/// The consequences of a change. Each is done once, even if several changes entail it.
 #[derive(Clone, Copy, Debug, Default)]
 struct Agenda {
     health: bool,
     election: bool,
     manual: bool,
-    /// Who serves what has changed.
+    /// The owners of slots have changed.
     route: bool,
-    /// Something of the view has changed that is no matter of who serves what.
+    /// A part of the view has changed that does not concern the owners of slots.
     show: bool,
     promote: bool,
 }
@@ -151,17 +151,17 @@ impl Machine {
         self.election.due().map_or(self.next_period, |due| due.min(self.next_period))
     }
 
-    /// What is to be done next.
+    /// The next action.
     pub fn poll(&mut self) -> Option<Action> {
         self.actions.pop_front()
     }
 
-    /// Who serves what, as of now.
+    /// The current routing.
     pub fn routing(&self) -> Arc<Routing> {
         Arc::clone(&self.routing)
     }
 
-    /// What those know who have the data; to be told before [`tick`](Self::tick) and before subcommands.
+    /// Takes the data owner's facts. To be called before [`tick`](Self::tick) and before subcommands.
     pub fn observe(&mut self, facts: Facts) {
         self.agenda.show |= (self.facts.offset == 0) != (facts.offset == 0);
         self.facts = facts;
@@ -187,7 +187,7 @@ impl Machine {
         self.dropped = kind;
     }
 
-    /// What others are told of this node is what the settings say.
+    /// Copies the announced properties of this node from the settings.
     fn introduce_myself(&mut self) {
         let settings = &self.settings;
         let me = self.nodes.myself_mut();
@@ -241,7 +241,7 @@ impl Machine {
         self.act(Action::Log(level, line));
     }
 
-    /// Who this node is, or follows.
+    /// This node if it is a primary, otherwise the primary that it follows.
     fn my_primary(&self) -> Option<Key> {
         self.nodes.primary_of(self.nodes.me())
     }

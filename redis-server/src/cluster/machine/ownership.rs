@@ -1,4 +1,4 @@
-//! Who has which slot. Every claim carries the epoch in which its owner got the slots; the newer one is right.
+//! The ownership of slots. Every claim carries the epoch in which its owner got the slots; the newer one is right.
 
 use super::{Action, Flags, Key, Level, Machine, NodeId};
 use crate::cluster::{BITMAP, SLOTS, SlotSet};
@@ -23,7 +23,7 @@ impl Machine {
         if owner == sender {
             self.take_claim(sender, config_epoch, &claimed);
         }
-        // Who claims what has gone to somebody else meanwhile, is told so.
+        // Tells a node about slots that it claims and that belong to another node with a newer epoch.
         let newer = claimed.iter().filter(|slot| !self.nodes.is_unclaimed(*slot)).find_map(|slot| {
             let owner = self.nodes.owner(slot)?;
             (owner != sender && self.nodes.at(owner).config_epoch > config_epoch).then_some(owner)
@@ -33,7 +33,7 @@ impl Machine {
         }
     }
 
-    /// Somebody knows better who has slots.
+    /// Handles UPDATE: another node has newer information on the owner of slots.
     pub(super) fn take_update(&mut self, id: NodeId, config_epoch: u64, slots: &[u8; BITMAP]) {
         let Some(owner) = self.nodes.find(id).filter(|owner| *owner != self.nodes.me()) else { return };
         if self.nodes.at(owner).is_handshake() || self.nodes.at(owner).config_epoch >= config_epoch {
@@ -61,7 +61,7 @@ impl Machine {
                 self.nodes.set_unclaimed(slot, !claimed.has(slot));
                 continue;
             }
-            // What an operator is bringing here is changed by the operator alone.
+            // Only the operator changes a slot that is being imported.
             if !claimed.has(slot) || self.importing.contains_key(&slot) {
                 continue;
             }
@@ -83,7 +83,7 @@ impl Machine {
         self.after_loss(claimant, &lost, claimed.len());
     }
 
-    /// What becomes of this node when its slots, or its primary's, have gone to `taker`, who claims so many.
+    /// Adapts this node after `taker` took `lost` slots from it or its primary. `claimed` is the number of slots that `taker` claims.
     fn after_loss(&mut self, taker: Key, lost: &SlotSet, claimed: usize) {
         let nothing_left = self.my_primary().is_some_and(|ours| self.nodes.at(ours).slots.len() == 0);
         let may_follow = self.settings.allow_replica_migration || claimed == lost.len();
@@ -118,7 +118,7 @@ impl Machine {
     pub(super) fn settle_collision(&mut self, sender: Key, config_epoch: u64) {
         let (me, node) = (self.nodes.myself(), self.nodes.at(sender));
         let collides = config_epoch == me.config_epoch && me.is_primary() && node.is_primary();
-        // What is let go belongs to an epoch above this one; the collision is settled when it is known who has it.
+        // Released slots belong to an epoch above this one. The collision is settled when their owner is known.
         if !collides || node.id <= me.id || self.moves.are_letting_go() {
             return;
         }
@@ -189,7 +189,7 @@ impl Machine {
         self.end_manual();
     }
 
-    /// What those must be told who serve this node's slots: subscribers and waiting clients of what has gone, and keys that are to go.
+    /// Reports lost slots to the owner of the data, for subscribers, waiting clients and keys to delete.
     pub(super) fn settle_losses(&mut self) {
         let served = self.my_primary().map_or(SlotSet::EMPTY, |key| self.nodes.at(key).slots.to_set());
         let before = std::mem::replace(&mut self.served, served);

@@ -16,7 +16,7 @@ use super::{Action, Agenda, Counters, Election, Endpoint, Facts, Flags, Machine,
 use super::{Random, Routing, Settings, SlotSet};
 use crate::cluster::parse_slot;
 
-/// What is to be written, and when.
+/// The need to write the file.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Saving {
     is_due: bool,
@@ -26,7 +26,7 @@ pub(super) struct Saving {
 }
 
 impl Saving {
-    /// Soon: what is lost is learned again.
+    /// Soon: a crash only loses information that other nodes send again.
     pub(super) fn ask(&mut self) {
         self.is_due = true;
     }
@@ -46,7 +46,7 @@ impl Saving {
 pub struct SavedError {
     /// The line, from 1.
     pub line: usize,
-    /// What is wrong.
+    /// The fault in it.
     pub reason: &'static str,
 }
 
@@ -235,7 +235,7 @@ enum SavedLine<'a> {
     Vars { current_epoch: u64, last_vote_epoch: u64, shard: Option<NodeId>, let_go: Vec<LetGo> },
 }
 
-/// What a line says of a node.
+/// The words of a node's line.
 #[derive(Debug)]
 struct SavedNode<'a> {
     at: usize,

@@ -1,4 +1,4 @@
-//! What this node says of itself and of others, and to whom.
+//! The contents of PING and PONG, and their receivers.
 
 use bytes::Bytes;
 

@@ -1,5 +1,4 @@
-//! What a packet changes. Only a member's word changes anything, but for MEET, by which an operator's node comes to ask for the
-//! membership.
+//! Handling of packets. Only a member's word changes anything, but for MEET, by which an operator's node comes to ask for the membership.
 
 use bytes::Bytes;
 
@@ -19,7 +18,7 @@ const SHARDLESS: u8 = 8;
 impl Machine {
     /// A packet that has its length.
     pub(super) fn take_packet(&mut self, link: Link, bytes: &[u8], now: Millis) {
-        // What is not understood has come, too.
+        // Packets that cannot be parsed count, too.
         if let Some(kind) = Kind::of(bytes) {
             self.counters.received[kind as usize] += 1;
         }
@@ -59,7 +58,7 @@ impl Machine {
         }
     }
 
-    /// What every packet of a member says.
+    /// Handles the header, which every packet of a member has.
     fn heard(&mut self, link: Link, sender: Key, header: &Header<'_>, now: Millis) {
         if sender == self.nodes.me() {
             return;
@@ -180,7 +179,7 @@ impl Machine {
         Some(sender)
     }
 
-    /// Somebody asks to be a member: we shall ask for its name.
+    /// Handles MEET: adds the sender as a node in handshake, which asks it for its name.
     fn meet_back(&mut self, link: Link, header: &Header<'_>, now: Millis) {
         if self.nodes.handshakes() >= MAX_HANDSHAKES {
             return;
@@ -194,7 +193,7 @@ impl Machine {
         self.saving.ask();
     }
 
-    /// What a packet says of the sender's address, or where it comes from.
+    /// The sender's address according to the packet, or that of the connection.
     fn address_of(&self, link: Link, header: &Header<'_>) -> Option<String> {
         let ip = header.ip.or_else(|| self.links.get(&link).map(|state| &*state.peer_ip))?;
         (!ip.is_empty()).then(|| ip.to_owned())
@@ -274,7 +273,7 @@ impl Machine {
         }
     }
 
-    /// What a member says of another node.
+    /// Handles the gossip of a member about another node.
     fn take_gossip(&mut self, sender: Key, gossip: &Gossip<'_>, now: Millis) {
         let is_down = gossip.flags.any(Flags::FAILED.and(Flags::MAYBE_FAILED));
         let Some(key) = self.nodes.find(gossip.id) else {
@@ -295,7 +294,7 @@ impl Machine {
                 node.pong_received = pong;
             }
         }
-        // Who does not answer us, but others, has moved.
+        // A node that answers others but not this one has a new address.
         let suspected = node.flags.any(Flags::FAILED.and(Flags::MAYBE_FAILED));
         let has_address = !is_down && !gossip.flags.any(Flags::NO_ADDRESS) && !gossip.ip.is_empty();
         let port = if tls { node.tls_port } else { node.port };
@@ -334,7 +333,7 @@ impl Machine {
         }
     }
 
-    /// What a member says of itself.
+    /// Handles the extensions, in which a member describes itself.
     fn take_extensions(&mut self, sender: Key, ping: Ping<'_>, now: Millis) {
         let (mut hostname, mut nodename, mut shard) = ("", "", None);
         for extension in ping.extensions() {

@@ -1,4 +1,4 @@
-//! What CLUSTER's subcommands tell.
+//! The replies of CLUSTER's subcommands.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -34,7 +34,7 @@ pub struct LinkInfo {
 /// A primary and its replicas, for CLUSTER SHARDS.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ShardInfo {
-    /// What it has.
+    /// Its slots.
     pub slots: Vec<RangeInclusive<u16>>,
     /// The primary first.
     pub nodes: Vec<ShardNode>,
@@ -248,7 +248,7 @@ impl Machine {
         if node.is_myself() { self.facts.offset } else { node.offset }
     }
 
-    /// Who serves what.
+    /// The current routing, as clients see it.
     pub(super) fn view(&self) -> Routing {
         let mut places = vec![NOBODY; self.nodes.places()];
         let members: Vec<(Key, &Node)> = self.nodes.iter().filter(|(_, node)| !node.is_handshake()).collect();

@@ -1,4 +1,4 @@
-//! What a node says of itself behind the gossip.
+//! Extensions of a packet behind the gossip: the sender's description of itself.
 
 use super::{text, u16_at, u32_at, u64_at};
 use crate::cluster::{ID, NodeId};

@@ -1,4 +1,4 @@
-//! What a node says of others.
+//! Gossip: a node's view of other nodes.
 
 use super::header::IP;
 use super::{Flags, field, text, u16_at, u32_at};
@@ -7,7 +7,7 @@ use crate::cluster::{ID, NodeId};
 /// Bytes of an entry.
 pub(super) const ENTRY: usize = 104;
 
-/// What is said of one node.
+/// The view of one node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Gossip<'a> {
     /// Its name.
@@ -22,7 +22,7 @@ pub struct Gossip<'a> {
     pub port: u16,
     /// The port of its bus.
     pub bus_port: u16,
-    /// What it is.
+    /// Its flags.
     pub flags: Flags,
     /// The other port for clients.
     pub other_port: u16,

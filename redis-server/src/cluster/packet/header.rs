@@ -31,13 +31,13 @@ mod at {
     pub(super) const MESSAGE_FLAGS: usize = 2253;
 }
 
-/// What a packet says that it is.
+/// The type field of a packet.
 pub(super) fn kind(packet: &[u8]) -> Option<Kind> {
     let number = packet.get(at::KIND..)?.first_chunk()?;
     Kind::ALL.get(usize::from(u16::from_be_bytes(*number))).copied()
 }
 
-/// What is known of a node, as bits that packets carry.
+/// The flags of a node, as bits in packets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Flags(pub u16);
 
@@ -101,10 +101,10 @@ impl Flags {
     }
 }
 
-/// What every packet says of its sender.
+/// The header of every packet, which describes its sender.
 #[derive(Clone, Debug)]
 pub struct Header<'a> {
-    /// What follows.
+    /// The type of the packet.
     pub kind: Kind,
     /// Its name.
     pub sender: NodeId,
@@ -116,7 +116,7 @@ pub struct Header<'a> {
     pub offset: u64,
     /// Its slots, or its primary's.
     pub slots: &'a [u8; BITMAP],
-    /// Whom it follows.
+    /// The primary that it follows.
     pub primary: Option<NodeId>,
     /// Its address, if it says one.
     pub ip: Option<&'a str>,
@@ -126,7 +126,7 @@ pub struct Header<'a> {
     pub other_port: u16,
     /// The port of its bus.
     pub bus_port: u16,
-    /// What it is.
+    /// Its flags.
     pub flags: Flags,
     /// Whether the cluster is down, as it sees it.
     pub is_down: bool,

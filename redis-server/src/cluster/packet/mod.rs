@@ -1,6 +1,6 @@
-//! What nodes say to each other: a header of 2,256 bytes, all numbers big-endian, and a body by its type.
+//! The packets of the cluster bus: a header of 2,256 bytes, all numbers big-endian, and a body by its type.
 //!
-//! [`Packet::parse`] checks every length and every name once, without a copy; what is wrong is no packet. Types that only modules
+//! [`Packet::parse`] checks every length and every name once, without a copy. Bytes with an error are no packet. Types that only modules
 //! use are known and ignored. Valkey's light headers are sent only to nodes that say that they know them; we do not.
 
 mod extension;
@@ -32,7 +32,7 @@ pub const IS_PAUSED: u8 = 1;
 /// The vote is asked for although the primary is alive.
 pub const FORCE_VOTE: u8 = 2;
 
-/// What a packet is.
+/// The type of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Kind {
     /// Are you there?
@@ -75,7 +75,7 @@ impl Kind {
         Self::PublishShard,
     ];
 
-    /// What a packet says that it is, whatever else is in it.
+    /// The type field of a packet, whatever else is in it.
     pub fn of(packet: &[u8]) -> Option<Self> {
         header::kind(packet)
     }
@@ -101,16 +101,16 @@ impl Kind {
 /// A packet that is whole and right.
 #[derive(Clone, Debug)]
 pub struct Packet<'a> {
-    /// Who says it.
+    /// The sender and its state.
     pub header: Header<'a>,
-    /// What.
+    /// The content.
     pub body: Body<'a>,
 }
 
-/// What a packet says.
+/// The content of a packet.
 #[derive(Clone, Debug)]
 pub enum Body<'a> {
-    /// PING, PONG and MEET: what the sender knows of others, and of itself.
+    /// PING, PONG and MEET: gossip about other nodes, and the sender's own extensions.
     Ping(Ping<'a>),
     /// This node has failed.
     Fail(NodeId),
@@ -121,7 +121,7 @@ pub enum Body<'a> {
         /// The message.
         message: &'a [u8],
     },
-    /// Who owns these slots, since which epoch.
+    /// The owner of these slots, and the epoch since when it owns them.
     Update {
         /// The epoch.
         config_epoch: u64,
@@ -142,12 +142,12 @@ pub struct Ping<'a> {
 }
 
 impl<'a> Ping<'a> {
-    /// What is said of other nodes; entries without a node's name are left out.
+    /// The gossip about other nodes; entries without a node's name are left out.
     pub fn gossip(self) -> impl Iterator<Item = Gossip<'a>> {
         self.entries.as_chunks::<ENTRY>().0.iter().filter_map(Gossip::parse)
     }
 
-    /// What the sender says of itself; what is not known is left out.
+    /// The extensions of the sender; unknown ones are left out.
     pub fn extensions(self) -> impl Iterator<Item = Extension<'a>> {
         extension::Extensions::new(self.extensions)
     }
@@ -234,7 +234,7 @@ impl Draft {
         self.bytes.extend_from_slice(message);
     }
 
-    /// Who owns slots.
+    /// Appends the owner of slots.
     pub fn update(&mut self, config_epoch: u64, id: NodeId, slots: &SlotSet) {
         self.bytes.extend_from_slice(&config_epoch.to_be_bytes());
         self.bytes.extend_from_slice(id.as_bytes());

@@ -1,4 +1,4 @@
-//! What befalls clusters.
+//! Faults of simulated clusters.
 
 use std::fmt;
 use std::sync::Arc;
@@ -7,7 +7,7 @@ use super::world::{Net, World};
 use crate::cluster::random::Random;
 use crate::cluster::{Failover, NOBODY, SLOTS, SetSlot};
 
-/// What may happen.
+/// A fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Fault {
     CrashProcess,
@@ -120,7 +120,7 @@ impl Fault {
     }
 }
 
-/// A slot goes to another primary as redis-cli moves it, or half of the way. What is left open is for an operator to close.
+/// A slot goes to another primary as redis-cli moves it, or half of the way. An operator must close a slot that is left open.
 fn move_slot(world: &mut World, random: &mut Random) {
     let slot = random.below(SLOTS as u64) as u16;
     let primaries: Vec<usize> = (0..world.hosts.len())
@@ -142,7 +142,7 @@ fn move_slot(world: &mut World, random: &mut Random) {
     ];
     let count = if random.below(3) == 0 { random.below(4) as usize } else { 4 };
     for (host, what) in steps.into_iter().take(count).filter(|_| from != to) {
-        // What is refused ends the move, as redis-cli does.
+        // An error ends the move, as in redis-cli.
         if world.tell(host, |machine, now| machine.set_slot(slot, what, 0, now)).is_err() {
             return;
         }

@@ -62,7 +62,7 @@ fn prepared(primaries: usize, replicas: usize, timeout: Millis, net: Net, seed: 
     world
 }
 
-/// Whether all that are up see the same: who there is, who follows whom, who has which slot, and that all is well.
+/// Whether all running nodes agree on the nodes, their primaries and the owners of slots, and report a healthy cluster.
 fn agree(world: &World) -> bool {
     let mut first: Option<Vec<(NodeId, bool, Option<NodeId>)>> = None;
     let mut owners: Option<Vec<(usize, Option<NodeId>)>> = None;

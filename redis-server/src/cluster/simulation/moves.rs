@@ -17,10 +17,10 @@ const STEP: usize = 683;
 /// How long bytes wait that cannot come through.
 const AGAIN: Millis = 100;
 
-/// What slots hold: the names of writes.
+/// The data of slots: the names of writes.
 pub(super) type Data = BTreeMap<u16, BTreeSet<u64>>;
 
-/// What is on its way between the nodes of a move.
+/// A message between the nodes of a move.
 #[derive(Clone, Debug)]
 enum What {
     Connected,
@@ -50,7 +50,7 @@ struct Way {
 #[derive(Debug, Default)]
 pub(super) struct Moving {
     ways: BTreeMap<NodeId, Way>,
-    /// What clients were told is written.
+    /// The writes that clients got an acknowledgement for.
     acknowledged: Data,
     next: u64,
     is_written: bool,
@@ -63,7 +63,7 @@ impl World {
         self.schedule_write(WRITE);
     }
 
-    /// A client writes to whoever takes it.
+    /// A client writes to any node that accepts the write.
     pub(super) fn write_somewhere(&mut self) {
         if !self.moving.is_written {
             return;
@@ -171,7 +171,7 @@ impl World {
         }
     }
 
-    /// Who is to hear next on a move's connection.
+    /// The host at one end of a move's connection.
     pub(super) fn end_of_move(&self, name: NodeId, end: usize) -> Option<usize> {
         self.moving.ways.get(&name).map(|way| way.hosts[end])
     }
@@ -250,7 +250,7 @@ impl World {
     }
 }
 
-/// What befalls a move.
+/// A fault that hits a move.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Blow {
     None,
@@ -336,7 +336,7 @@ fn run(seed: u64, seen: &mut Seen) -> Result<(), String> {
     }
 }
 
-/// Some slots of a primary's go to another one; who they are.
+/// Starts a move of some slots between two primaries. Returns both hosts.
 fn begin_move(world: &mut World, random: &mut Random) -> Option<(usize, usize)> {
     let is_fit = |at: &usize| world.is_up(*at) && world.hosts[*at].routing.primary == NOBODY;
     let all: Vec<usize> = (0..world.hosts.len()).filter(is_fit).collect();
@@ -379,7 +379,7 @@ fn strike(world: &mut World, blow: Blow, (source, target): (usize, usize), rando
         Blow::SourceStalls => world.hosts[source].frozen_until = world.now + time,
         Blow::TargetStalls => world.hosts[target].frozen_until = world.now + time,
         Blow::Cancel => {
-            // Who takes back what is let go knows that the target is gone for good.
+            // Cancelling released slots is only allowed when the target is gone for good.
             let is_let_go = world.states().contains(&"failover-granted");
             if world.is_up(source) && !is_let_go {
                 // It may be over.
@@ -399,7 +399,7 @@ fn check(seeds: std::ops::Range<u64>) -> Seen {
     seen
 }
 
-/// Nobody loses a write that it was told of, no slot has two owners in an epoch, and every move comes to an end.
+/// No acknowledged write is lost, no slot has two owners in an epoch, and every move comes to an end.
 #[test]
 fn slots_that_move_lose_no_write() {
     let seen = check(0..150);

@@ -1,4 +1,4 @@
-//! What must never happen, looked for in every packet.
+//! Invariants of the cluster, checked at every packet.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -8,15 +8,15 @@ use crate::cluster::{Millis, NodeId, SlotSet};
 /// Lines of the log that are kept.
 const KEPT_LINES: usize = 300;
 
-/// Who has said what.
+/// The claims and votes so far.
 #[derive(Debug, Default)]
 pub(super) struct Oaths {
-    /// Who claims which slots, by epoch.
+    /// The claimed slots of each node, by epoch.
     claims: HashMap<u64, Vec<(NodeId, SlotSet)>>,
-    /// Whom a node has voted for, by epoch.
+    /// The vote of each node, by epoch.
     votes: HashMap<(NodeId, u64), usize>,
     pub(super) votes_given: u64,
-    /// What has happened and must not.
+    /// The violations so far.
     pub(super) broken: Vec<String>,
     pub(super) lines: VecDeque<(Millis, usize, String)>,
     pub(super) keeps_lines: bool,

@@ -24,7 +24,7 @@ const LONG_STEP: Millis = 250;
 /// A packet in a thousand is lost and sent again, one in a million breaks its connection.
 const NET: Net = Net { losses: 1000, resets: 1, ..Net::GOOD };
 
-/// What was measured of one size, or what the rules make one expect. Times are in milliseconds.
+/// The figures of one size, measured or predicted by the rules. Times are in milliseconds.
 #[derive(Clone, Copy, Debug)]
 struct Figures {
     /// Bytes that a node sends in a second.
@@ -79,14 +79,14 @@ impl Figures {
         }
     }
 
-    /// What the rules say of a cluster whose nodes send so many packets a second.
+    /// The prediction of the rules for a cluster whose nodes send `packets` packets per second.
     ///
     /// - `talk`, `packets`: at most. A node asks one other in a second, and each other one twice in a timeout, and is answered;
     ///   others ask it as much. A packet tells of a tenth of the nodes, and of three at least.
     /// - `failover`: a timeout without an answer; then reports come with the packets that a node gets, half of which are primaries',
     ///   until most primaries have reported; then the election's mean delay of 750 ms, and two periods of 100 ms.
     /// - `join`: a rumour that each who knows tells others at `rate` grows as the logistic curve does; each meets the new one in its next period.
-    /// - `heal`: who has been cut off serves again when it has seen most primaries for a timeout, for half a second to five.
+    /// - `heal`: a node that was cut off serves again when it has seen most primaries for a timeout, for half a second to five.
     fn by_rules(nodes: usize, timeout: Millis, packets: f64) -> Self {
         let told = (nodes / 10).max(3);
         let asked = 1.0 + (nodes - 1) as f64 / (timeout as f64 / 2000.0);

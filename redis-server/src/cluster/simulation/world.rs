@@ -55,7 +55,7 @@ struct Conn {
     links: [Option<Link>; 2],
     /// When the last bytes to each end arrive.
     last: [Millis; 2],
-    /// Packets were lost: what comes behind them cannot arrive either.
+    /// Packets were lost, so later ones cannot arrive either.
     is_torn: bool,
 }
 
@@ -69,7 +69,7 @@ pub(super) struct Host {
     settings: Settings,
     /// How often it has been started.
     pub(super) life: u64,
-    /// What its slots hold, and what comes of those of others.
+    /// The data of its slots, and the arriving data of other nodes' slots.
     pub(super) data: Data,
     pub(super) arriving: BTreeMap<NodeId, Data>,
     conns: HashMap<Link, usize>,
@@ -91,7 +91,7 @@ pub(super) struct World {
     pub(super) net: Net,
     pub(super) random: Random,
     pub(super) oaths: Oaths,
-    /// Which part of the network a host is in, for each direction: who is in another one cannot be reached.
+    /// The part of the network that a host is in, for each direction. Hosts in different parts cannot reach each other.
     pub(super) parts: Vec<u32>,
     /// Bytes and packets that were sent.
     pub(super) sent: (u64, u64),
@@ -153,7 +153,7 @@ impl World {
         at
     }
 
-    /// What a server's file says.
+    /// Sets the content of a server's file.
     pub(super) fn write_disk(&mut self, host: usize, text: &str) {
         self.hosts[host].disk = [text.to_owned(), text.to_owned()];
     }
@@ -201,7 +201,7 @@ impl World {
         result
     }
 
-    /// Puts hosts into parts of the network; what was on its way between them is lost.
+    /// Puts hosts into parts of the network. Packets on their way between parts are lost.
     pub(super) fn split(&mut self, parts: Vec<u32>) {
         let is_healed = parts.iter().all(|part| *part == parts[0]);
         self.parts = parts;

@@ -19,13 +19,13 @@ enum Operation {
     Or,
     Xor,
     Not,
-    /// What is in the first source and in no other.
+    /// Bits that are set in the first source and in no other.
     Diff,
-    /// What is in some other source and not in the first one.
+    /// Bits that are set in some other source but not in the first.
     Diff1,
-    /// What is in the first source and in some other.
+    /// Bits that are set in the first source and in some other.
     AndOr,
-    /// What is in just one source.
+    /// Bits that are set in exactly one source.
     One,
 }
 

@@ -105,7 +105,7 @@ fn clamp(start: i64, end: i64, in_bits: bool, len: u64) -> BitRange {
 fn count_range(bytes: &[u8], range: BitRange) -> u64 {
     let bytes = &bytes[(range.start / 8) as usize..range.end.div_ceil(8) as usize];
     let [first, ..] = bytes else { return 0 };
-    // Whole bytes are counted; what they have outside of the range is taken off.
+    // Counts whole bytes, and subtracts their bits outside of the range.
     let before = first & !(0xff >> (range.start % 8));
     let behind = bytes[bytes.len() - 1] & !(0xff << (range.end.next_multiple_of(8) - range.end));
     bits::count(bytes) - u64::from(before.count_ones() + behind.count_ones())

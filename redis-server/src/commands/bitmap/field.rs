@@ -16,7 +16,7 @@ struct Type {
     width: u32,
 }
 
-/// What happens to a sum that the type cannot hold.
+/// The result of a sum that the type cannot hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Overflow {
     Wrap,
@@ -174,7 +174,7 @@ impl Type {
         self.interpret(bits::get(bytes, offset, self.width))
     }
 
-    /// What the low bits of `bits` mean.
+    /// The low bits of `bits` as a number of this type.
     fn interpret(self, bits: u64) -> i64 {
         let unused = u64::BITS - self.width;
         if self.signed { (bits << unused) as i64 >> unused } else { (bits << unused >> unused) as i64 }

@@ -63,7 +63,7 @@ fn getbit(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     Ok(())
 }
 
-/// What a missing key reads as.
+/// The value of a missing key.
 const EMPTY: StrRef<'_> = StrRef::Bytes { bytes: b"", raw: false };
 
 const READ: Flags = Flags::READONLY;

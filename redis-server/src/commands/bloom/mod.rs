@@ -10,7 +10,7 @@ use crate::protocol::Reply;
 use crate::protocol::error::{Error, echo};
 use crate::types::bloom::{Bloom, DEFAULT_GROWTH, Refused};
 
-/// What a filter is made with that nobody has reserved.
+/// Parameters of a filter that a command creates without BF.RESERVE.
 const DEFAULT_ERROR: f64 = 0.01;
 const DEFAULT_CAPACITY: u64 = 100;
 
@@ -107,7 +107,7 @@ fn changed(cx: &mut Ctx<'_>, key: &Key<'_>) {
     cx.changed_silently(key);
 }
 
-/// Adds elements; what is answered for each, up to the first that was refused.
+/// Adds elements. Returns the result for each, up to the first that is refused.
 fn add_all(cx: &mut Ctx<'_>, key: &Key<'_>, options: Options, elements: Args<'_>) -> Result<Vec<Result<bool>>> {
     let is_new = match cx.db.bloom(key)? {
         Some(_) => false,

@@ -1,4 +1,4 @@
-//! CLUSTER: what operators and their tools change.
+//! CLUSTER: subcommands with which operators and their tools change the cluster.
 
 use super::{ask, enabled};
 use crate::cluster::{Failover, SetSlot, SlotSet, parse_slot};
@@ -125,7 +125,7 @@ pub(super) fn set_slot(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     if matches!(state, SetSlot::Importing(_)) && !instance.cluster.drop_lost_slot(instance, slot) {
         return Err(Error::Static("ERR What is left of the keys that this slot had here is in use. Try again"));
     }
-    // Whoever adds a key to an open slot that is not imported has been judged before: its lock is waited for.
+    // A client that adds a key to an open slot passed the redirection check before, so the count waits for its lock.
     let keys = instance.database(0).settled_keys_in_slot(slot);
     ask(cx, |machine, now| machine.set_slot(slot, state, keys, now))??;
     cx.reply.ok();

@@ -51,7 +51,7 @@ pub(super) fn flush(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
         _ if args.is(3, "SYNC") => false,
         _ => return Err(Error::Syntax),
     };
-    // Nobody has to hear of each key where nobody listens: then they go as a whole.
+    // Without a listener for single keys, the slot is cleared as a whole.
     let keys = if cx.is_heard() { cx.db.slot_keys(slot) } else { Vec::new() };
     let removed = cx.db.clear_slot(slot);
     cx.count_changes((removed.len() - keys.len()) as u64);

@@ -181,7 +181,7 @@ const CLUSTER: &[Definition] = &[
     sub("syncslots",             -3, moves::sync,              CHANGE, &[]),
 ];
 
-/// What a connection says of itself, and the node's own.
+/// Commands that set the cluster mode of a connection.
 #[rustfmt::skip]
 pub(super) static FAMILY: Family = Family { group: "cluster", category: Categories::CONNECTION, commands: &[
     cmd("asking",    1, asking,    FAST,     &[]),
@@ -189,6 +189,6 @@ pub(super) static FAMILY: Family = Family { group: "cluster", category: Categori
     cmd("readwrite", 1, readwrite, ANY_TIME, &[]),
 ] };
 
-/// What is asked of the node itself.
+/// CLUSTER, which asks the node itself.
 pub(super) static NODE: Family =
     Family { group: "cluster", category: Categories(0), commands: &[container("cluster", -2, CLUSTER)] };

@@ -72,8 +72,8 @@ fn tell(cx: &mut Ctx<'_>, info: &MoveInfo) {
     cx.reply.int(0);
 }
 
-/// `CLUSTER SYNCSLOTS ESTABLISH …`, by which another node begins to bring slots, or what the primary says of those; what else they say
-/// is said on a connection that has begun so.
+/// `CLUSTER SYNCSLOTS`: with ESTABLISH, another node begins to bring slots. A primary also reports its moves with ESTABLISH and FINISH. The
+/// other words belong on a connection that began with ESTABLISH.
 pub(super) fn sync(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     enabled(cx)?;
     match args.at(2).to_ascii_lowercase().as_slice() {
@@ -92,7 +92,7 @@ pub(super) fn sync(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     }
 }
 
-/// What ESTABLISH and FINISH say, in any order.
+/// The arguments of ESTABLISH and FINISH, in any order.
 #[derive(Default)]
 struct Said<'a> {
     source: Option<&'a [u8]>,
@@ -155,7 +155,7 @@ fn establish(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
         // The connection is the move's when what was said before is sent.
         cx.client.close = true;
     }
-    // Replicas, and who starts from the file, must not show what comes either.
+    // Replicas, and a server that starts from the file, must not show arriving keys either.
     cx.verbatim(args);
     cx.reply.ok();
     Ok(())

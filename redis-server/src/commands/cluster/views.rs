@@ -1,4 +1,4 @@
-//! CLUSTER: what the node knows.
+//! CLUSTER: subcommands that show the node's state.
 
 use super::{ask, enabled};
 use crate::clients::client::flag;

@@ -1,4 +1,4 @@
-//! CLIENT: what concerns one connection, and what holds others back.
+//! CLIENT: subcommands for one connection, and for holding back others.
 
 use super::hello;
 use crate::clients::client::{ReplyMode, flag};
@@ -56,7 +56,7 @@ pub(super) fn setinfo(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     Ok(())
 }
 
-/// `CLIENT CAPA capability [capability …]`: what is unknown may be known elsewhere.
+/// `CLIENT CAPA capability [capability …]`. Unknown capabilities are ignored.
 pub(super) fn capa(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     if (2..args.len()).any(|at| args.is(at, "redirect")) {
         cx.client.shared.set_flag(flag::REDIRECTS, true);
@@ -147,7 +147,7 @@ pub(super) fn unpause(cx: &mut Ctx<'_>, _: Args<'_>) -> Result {
     Ok(())
 }
 
-/// What a client is told whose wait another one has ended.
+/// The error reply to a blocked client that CLIENT UNBLOCK … ERROR ends.
 const UNBLOCKED: Error = Error::Static("UNBLOCKED client unblocked via CLIENT UNBLOCK");
 
 /// `CLIENT UNBLOCK client-id [TIMEOUT | ERROR]`

@@ -20,9 +20,9 @@ const FLAGS: &[u8] = b"ABEIMNOPRSTUbcdeirtux";
 pub(super) enum Class {
     Normal,
     PubSub,
-    /// Who follows this server.
+    /// A replica of this server.
     Replica,
-    /// Whom this server follows.
+    /// The primary of this server.
     Primary,
 }
 
@@ -50,7 +50,7 @@ impl Class {
     }
 }
 
-/// What a client must have.
+/// A property that a client must have.
 #[derive(Clone, Debug)]
 enum Trait<'a> {
     Id(Vec<i64>),
@@ -106,7 +106,7 @@ impl Trait<'_> {
 pub(super) struct Filters<'a> {
     /// Each with whether it must be so.
     all: Vec<(Trait<'a>, bool)>,
-    /// What SKIPME says.
+    /// The argument of SKIPME.
     pub(super) skip_me: Option<bool>,
 }
 
@@ -176,9 +176,9 @@ impl<'a> Filters<'a> {
 pub(super) struct IdRule {
     /// The smallest.
     pub(super) least: i64,
-    /// What is answered to another.
+    /// The error for a smaller id.
     pub(super) error: Error,
-    /// What is answered to a single word behind them.
+    /// The error for a single word behind the ids.
     pub(super) behind: Error,
 }
 

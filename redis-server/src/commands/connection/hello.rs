@@ -1,4 +1,4 @@
-//! Who the client is, and which protocol it speaks.
+//! HELLO, AUTH and CLIENT SETINFO: the client's identity and its protocol version.
 
 use crate::clients::acl::{Context, Entry, Identity, Reason};
 use crate::clients::client::{Asking, ReplyMode, flag};

@@ -87,7 +87,7 @@ fn change(cx: &mut Ctx<'_>, args: Args<'_>, name: &'static str, unit: i64, base:
     let at = at.ok_or(Error::InvalidExpire(name))?;
     let key = args.key(0);
     let lasts = if cx.instance().is_importing() {
-        // Who imports it says when it goes.
+        // While importing, the source expires the key.
         Some(u64::try_from(at).unwrap_or_default().max(1))
     } else {
         u64::try_from(at).ok().filter(|&at| !cx.db.is_over(at))

@@ -26,7 +26,7 @@ const OPTIONS: usize = 6;
 /// The time limit where none is given.
 const TIMEOUT_MS: u64 = 1000;
 
-/// What MIGRATE is to do.
+/// The options of MIGRATE.
 #[derive(Debug)]
 struct Options {
     copy: bool,
@@ -71,7 +71,7 @@ impl Options {
         Ok(Self { copy, replace, login, keys, db: args.int(4)?, timeout: Duration::from_millis(timeout) })
     }
 
-    /// What the connection is kept by: nobody gets one that somebody else has logged in.
+    /// The key of a cached connection. It includes the login, so that a connection serves only calls with the same login.
     fn address(&self, args: Args<'_>) -> Address {
         let login = self.login.clone().map(|at| args.at(at));
         [args.at(1), args.at(2)].into_iter().chain(login).map(Into::into).collect()
@@ -119,7 +119,7 @@ impl From<Broken> for Error {
     }
 }
 
-/// What the target has said against it.
+/// The error reply of the target.
 type Refusal = Option<Vec<u8>>;
 
 /// `MIGRATE host port key|"" destination-db timeout [COPY] [REPLACE] [AUTH password | AUTH2 username password]
@@ -139,7 +139,7 @@ pub(super) fn migrate(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
         let mut refusal = None;
         match converse(cx, &mut peer, args, &options, &keys, &mut refusal) {
             Ok(()) => {
-                // What a refused one works on is not certain.
+                // After an error reply, the connection's database is unknown.
                 peer.db = refusal.is_none().then_some(options.db);
                 cx.instance().peers.put(address, peer, now_ms());
                 break refusal;

@@ -1,4 +1,4 @@
-//! OBJECT: what the server knows of a value besides its content.
+//! OBJECT: properties of a value besides its content.
 
 use crate::command::{Args, Result};
 use crate::commands::help;

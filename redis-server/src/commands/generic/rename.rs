@@ -38,7 +38,7 @@ fn move_to(cx: &mut Ctx<'_>, args: Args<'_>, replace: bool) -> Result<bool> {
     Ok(true)
 }
 
-/// Stores an entry; what was there is freed as the configuration says.
+/// Stores an entry. The configuration decides how the replaced entry is freed.
 fn put(cx: &mut Ctx<'_>, key: &Key<'_>, entry: Entry) {
     if let Some(replaced) = cx.db.put(key, entry) {
         let in_background = cx.config().is_on(settings::LAZYFREE_LAZY_SERVER_DEL);
@@ -46,13 +46,13 @@ fn put(cx: &mut Ctx<'_>, key: &Key<'_>, entry: Entry) {
     }
 }
 
-/// What COPY locks: all databases when it may go to another one.
+/// The lock footprint of COPY: all databases if it has the option `DB`.
 pub(super) fn copy_footprint(args: Args<'_>) -> Footprint {
     let elsewhere = (3..args.len()).any(|at| args.is(at, "DB"));
     if elsewhere { Footprint::Everything } else { Footprint::Keys }
 }
 
-/// What may stand behind COPY's keys.
+/// The options of COPY.
 enum CopyOption {
     Replace,
     /// The database whose number stands at this position.

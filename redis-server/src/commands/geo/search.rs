@@ -102,7 +102,7 @@ fn radius(cx: &mut Ctx<'_>, args: Args<'_>, from: From, may_store: bool) -> Resu
     }
 }
 
-/// Where a member is; what is said where it is not depends on the level.
+/// The place of a member. The error for a missing member depends on the level.
 fn member_place(set: &SortedSet, member: &[u8], level: Level) -> Result<Place> {
     let missing = || {
         if level.is_valkey() {
@@ -167,7 +167,7 @@ enum Order {
     Descending,
 }
 
-/// What is asked for.
+/// The query that the options describe.
 #[derive(Clone, Debug, Default)]
 struct Query<'a> {
     kind: Kind,

@@ -10,7 +10,7 @@ use crate::protocol::number::IntText;
 /// Milliseconds of a second.
 const SECOND: u64 = 1000;
 
-/// What is answered for a field that does not exist, and for one that does not expire.
+/// The reply for a missing field, and for a field without a time to live.
 const NO_FIELD: i64 = -2;
 const NO_DEADLINE: i64 = -1;
 

@@ -8,7 +8,7 @@ use crate::protocol::error::Error;
 use crate::protocol::number::IntText;
 use crate::types::Hash;
 
-/// What is to become of the fields' time.
+/// The change to the fields' time to live.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Time {
     /// HGETEX leaves it as it is, HSETEX ends it.
@@ -104,7 +104,7 @@ pub(super) fn hsetex(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     let parsed = SetOptions::parse(options)?;
     let (key, now) = (args.key(0), cx.db.over_by());
     let hash = cx.db.hash_mut(key)?;
-    // What the key lacks is told before a wrong time is.
+    // An unmet condition on the key takes precedence over an invalid time.
     if !(SetOptions { fields: None, ..parsed }).hold(hash.as_deref(), now, pairs) {
         cx.reply.int(0);
         return Ok(());

@@ -18,7 +18,7 @@ fn len(value: Node<'_>) -> Option<usize> {
     }
 }
 
-/// A place that is counted from the end if negative, within an array; what lies beyond its ends is an end.
+/// An index within an array, counted from the end if it is negative, and limited to the array's ends.
 fn place(index: i64, len: usize) -> usize {
     let distance = usize::try_from(index.unsigned_abs()).unwrap_or(usize::MAX);
     if index < 0 { len.saturating_sub(distance) } else { distance.min(len) }

@@ -18,7 +18,7 @@ pub(super) fn nummultby(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     calculate(cx, args, Event::JSON_NUMMULTBY, i128::checked_mul, |number, by| number * by)
 }
 
-/// Integers stay such as long as they fit; whatever meets a double becomes one.
+/// Integers stay integers as long as they fit. An operation with a double gives a double.
 fn calculate(
     cx: &mut Ctx<'_>,
     args: Args<'_>,

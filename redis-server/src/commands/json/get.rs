@@ -16,7 +16,7 @@ use crate::types::json::{Budget, Json, Kind, Node, Number, Path, Style};
 enum Format {
     /// A text.
     Text,
-    /// What the paths lead to, in types of RESP3.
+    /// The values of the paths, in types of RESP3.
     Expanded,
     /// The same, but for strings and containers, which are texts.
     ExpandedOnce,
@@ -42,7 +42,7 @@ pub(super) fn get(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     Ok(())
 }
 
-/// What stands in front of the paths, and where these begin.
+/// The options in front of the paths, and the index of the first path.
 struct Options<'a> {
     style: Style<'a>,
     format: Format,
@@ -131,7 +131,7 @@ fn expand(reply: &mut Reply, value: Node<'_>, format: Format) {
     }
 }
 
-/// What puts parts of a text in their place, as long as it may grow.
+/// A function that appends parts of a text, up to the size limit.
 type Put<'t> = dyn FnMut(&[u8]) -> Result + 't;
 
 /// The text that `write` puts together, whose length is bounded.
@@ -148,7 +148,7 @@ fn text(write: impl FnOnce(&mut Put<'_>) -> Result) -> Result<Vec<u8>> {
     Ok(text)
 }
 
-/// What one path leads to: a list, or the first value, if there is one.
+/// The values of one path: a list, or for a legacy path the first value, if there is one.
 fn one(json: &Json, path: &Path, style: Style<'_>, budget: &mut Budget) -> Result<Option<Vec<u8>>> {
     let mut found = json.find_within(path, budget).map_err(refused)?;
     if path.is_legacy() {
@@ -168,7 +168,7 @@ fn list<'j>(
     })
 }
 
-/// What several paths lead to, by their texts: lists, unless all are legacy paths.
+/// The values of several paths, by their texts: lists, unless all are legacy paths.
 fn several(json: &Json, paths: Args<'_>, style: Style<'_>) -> Result<Vec<u8>> {
     let mut all: IndexMap<&[u8], Path, RandomState> = IndexMap::default();
     for text in paths.iter() {
@@ -202,7 +202,7 @@ pub(super) fn mget(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     let mut total = 0;
     let mut budget = Budget::default();
     for key in args.keys() {
-        // Whatever is no document, or has nothing there, is null.
+        // The reply is null for a key of another type and for a path without a value.
         let text = match cx.db.json(key) {
             Ok(Some(json)) => {
                 budget.add(json);

@@ -46,7 +46,7 @@ fn values(args: Args<'_>, from: usize) -> Result<Vec<Json>> {
     (from..args.len()).map(|index| value(args, index)).collect()
 }
 
-/// What is answered has grown too long, since a reply had so many bytes.
+/// Returns an error if the reply has grown by more than `MAX_TEXT` bytes since it had `before` bytes.
 fn check_len(reply: &Reply, before: usize) -> Result {
     if reply.len() - before > MAX_TEXT { Err(TOO_LONG) } else { Ok(()) }
 }

@@ -115,7 +115,7 @@ pub(super) fn mset(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
         return Err(Error::WrongArity("json.mset".into()));
     }
     let triples = (1..args.len()).step_by(3).zip(args.keys());
-    // What becomes of each key, which may come several times.
+    // The new document of each key; a key may occur several times.
     let mut documents: Vec<(&Key<'_>, Json, bool)> = Vec::new();
     let mut places: HashMap<&[u8], usize, RandomState> = HashMap::default();
     let mut budget = Budget::default();

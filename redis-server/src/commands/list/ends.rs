@@ -133,7 +133,7 @@ pub(super) fn move_one(cx: &mut Ctx<'_>, args: Args<'_>, from: End, to: End) -> 
     cx.db.list_mut(destination)?;
     let Some(list) = cx.db.list_mut(source)? else { return Ok(false) };
     let Some(value) = from.pop(list, limits, <[u8]>::to_vec) else { return Ok(false) };
-    // What may be the same list is empty for a moment: it is gone only if it is still empty afterwards.
+    // If both keys name the same list, it is empty for a moment. Remove the key only if the list is still empty afterwards.
     to.push_all(cx.db.list_or_new(destination)?, std::iter::once(&*value), limits);
     cx.reply.bulk(&value);
     cx.changed(destination, to.pushed());
@@ -147,7 +147,7 @@ pub(super) fn move_one(cx: &mut Ctx<'_>, args: Args<'_>, from: End, to: End) -> 
     Ok(true)
 }
 
-/// What LMPOP and BLMPOP take.
+/// The arguments of LMPOP and BLMPOP.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Several {
     pub(super) end: End,

@@ -39,7 +39,7 @@ pub(super) fn lrange(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     Ok(())
 }
 
-/// What LPOS looks for.
+/// The options of LPOS.
 struct Search {
     /// Matches that are passed over.
     skip: u64,

@@ -79,7 +79,7 @@ fn position(list: &List, index: i64) -> Option<usize> {
     if index < 0 { list.len().checked_add_signed(isize::try_from(index).ok()?) } else { usize::try_from(index).ok() }
 }
 
-/// What follows the removal of values, after which `left` are left: `event`, and the key's end if there are none.
+/// Notifies of `event` after a removal that leaves `left` values. Removes the key if there are none.
 fn removed(cx: &mut Ctx<'_>, key: &Key<'_>, event: Event, left: usize) {
     cx.changed(key, event);
     if left == 0 {

@@ -1,4 +1,4 @@
-//! `COMMAND`: what the table of commands says, for clients.
+//! `COMMAND`: the table of commands, for clients.
 
 use super::docs::docs;
 use super::{ANY_TIME, help, sub, with_subcommands};
@@ -94,7 +94,7 @@ fn legacy_range(specs: &[KeySpec]) -> (i64, i64, i64) {
         whole = match whole {
             None if step == 1 || specs.len() == 1 => Some((begin, last, step)),
             Some((first, before, 1)) if before + 1 == begin && step == 1 => Some((first, last, 1)),
-            // A gap: what follows cannot be said in this form.
+            // This form cannot describe the keys behind a gap.
             Some(_) => break,
             None => None,
         };

@@ -62,7 +62,7 @@ const OF_MODULES: &[&str] = &["json.", "bf."];
 /// Commands that take more arguments since: `WITHSCORE`.
 const LONGER: &[&str] = &["zrank", "zrevrank"];
 
-/// What a row says, in an order of its own.
+/// The properties in a row, in an order of its own.
 #[derive(Debug, PartialEq)]
 struct Info {
     arity: String,
@@ -142,8 +142,7 @@ fn compare(name: &str, ours: &Info, genuine: &Info, differences: &mut Vec<String
     }
 }
 
-/// Commands of the genuine server that are not there: what concerns scripts, a cluster, replication, files. A name stands for its
-/// subcommands too.
+/// Commands of Redis that are missing: those on scripts, a cluster, replication and files. A name stands for its subcommands too.
 const MISSING: &[&str] =
     &["eval", "eval_ro", "evalsha", "evalsha_ro", "fcall", "fcall_ro", "function", "save", "script"];
 

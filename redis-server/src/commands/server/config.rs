@@ -56,7 +56,7 @@ fn set(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     Ok(())
 }
 
-/// What a changed setting brings about at once; all others are read where they are used.
+/// Applies settings that take effect at once; all others are read at each use.
 fn apply(instance: &Arc<Instance>, id: Id) -> std::result::Result<(), String> {
     let config = &instance.config;
     let is = |other: Id| id == other;
@@ -117,7 +117,7 @@ fn no_tls(id: Id, error: &dyn std::fmt::Display) -> String {
 
 const NO_PORT: &str = "Unable to listen on this port. Check server logs.";
 
-/// What a server that runs cannot change yet, with what the genuine one says when it cannot.
+/// Settings that cannot change at run time, with the error that Redis replies in such a case.
 const FIXED: [(Id, &str); 3] = [
     (settings::PORT.id(), NO_PORT),
     (settings::TLS_PORT.id(), NO_PORT),

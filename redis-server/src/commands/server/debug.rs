@@ -1,4 +1,4 @@
-//! `DEBUG`: what test suites of clients, and Redis' own, ask of a server.
+//! `DEBUG`: the subcommands that test suites of clients, and Redis' own, use.
 
 use std::time::Duration;
 
@@ -192,7 +192,7 @@ fn digest_values(cx: &mut Ctx<'_>, args: Args<'_>) {
     }
 }
 
-/// Looks up argument 2, a key that the row does not declare; what has expired is there as long as nobody has removed it.
+/// Looks up argument 2, a key that the row does not declare. An expired key is there until it is removed.
 fn entry<'a>(cx: &'a Ctx<'_>, args: Args<'_>) -> Result<&'a Entry> {
     cx.db.stored(&cx.db.key(args.at(2))).ok_or(Error::NoSuchKey)
 }

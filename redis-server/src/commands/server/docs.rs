@@ -1,4 +1,4 @@
-//! `COMMAND DOCS`: what commands are for, and how their arguments look.
+//! `COMMAND DOCS`: the purpose of commands, and their arguments.
 
 #[path = "docs_table.rs"]
 mod table;

@@ -1,4 +1,4 @@
-//! What is known of every command beside its row, for `COMMAND DOCS`. The documentation of a HELP subcommand is made up.
+//! The documentation of each command, for `COMMAND DOCS`. The documentation of a HELP subcommand is made up.
 
 use super::Doc;
 

@@ -29,7 +29,7 @@ fn start(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     Ok(())
 }
 
-/// What the arguments of START ask for.
+/// The options of START.
 fn wanted(cx: &Ctx<'_>, args: Args<'_>) -> Result<Wanted> {
     let mut metrics = None;
     let mut wanted =
@@ -110,7 +110,7 @@ fn refusal(reason: NotNow) -> Error {
     })
 }
 
-/// What the process has used so far.
+/// The CPU time and network traffic of the process so far.
 fn used(instance: &Instance) -> Used {
     let [user, system, ..] = cpu_seconds().unwrap_or_default().map(|seconds| (seconds * 1000.0) as u64);
     let net_bytes = instance.stats.sum(|worker| worker.input.get() + worker.output.get());

@@ -1,5 +1,5 @@
-//! `INFO`: what the server says of itself. Fields carry the genuine server's names and stand in its order. Programs read them by
-//! name, so each that it has is there: 0 where this server has nothing of the kind, such as threads that do nothing but I/O.
+//! `INFO`: the server's state. Fields carry the genuine server's names and stand in its order. Programs read them by name, so each that it
+//! has is there: 0 where this server has nothing of the kind, such as threads that do nothing but I/O.
 
 mod stats;
 
@@ -193,7 +193,7 @@ fn clients(cx: &Ctx<'_>, fields: &mut Fields) {
     }
 }
 
-/// What commands wait for.
+/// The pause that commands wait for.
 fn paused(cx: &Ctx<'_>, fields: &mut Fields) {
     let (now, asked) = (cx.now(), cx.instance().asked_pause(cx.now()));
     let pause = cx.instance().paused(now);
@@ -259,7 +259,7 @@ fn memory_section(cx: &Ctx<'_>, fields: &mut Fields) {
     fields.add("active_defrag_running", 0);
 }
 
-/// What the allocator has of the system: for data, free, and in physical memory.
+/// The allocator's memory: for data, free, and in physical memory.
 fn allocator(used: u64, resident: u64, fields: &mut Fields) {
     let AllocatorPages { active, resident: of_allocator } = AllocatorPages::now(used);
     let ratio = |a: u64, b: u64| a as f64 / b.max(1) as f64;
@@ -274,7 +274,7 @@ fn allocator(used: u64, resident: u64, fields: &mut Fields) {
     fields.add("rss_overhead_bytes", resident as i64 - of_allocator as i64);
 }
 
-/// What scripts and functions take, as it was when the last one ended.
+/// The memory of scripts and functions at the end of the last call.
 fn scripts(cx: &Ctx<'_>, fields: &mut Fields) {
     let figures = &cx.instance().scripts.figures;
     let (eval, functions) = (figures.eval_vm.load(Relaxed), figures.functions_vm.load(Relaxed));
@@ -455,7 +455,7 @@ pub(super) fn cpu_seconds() -> Option<[f64; 4]> {
 fn seconds_of(file: &str) -> Option<[f64; 4]> {
     const TICKS: f64 = 100.0;
     let text = std::fs::read_to_string(file).ok()?;
-    // The name in parentheses may hold anything; what is behind it begins with field 3.
+    // The name in parentheses may hold any character; field 3 begins behind it.
     let mut ticks = text.rsplit_once(')')?.1.split_whitespace().skip(11).map(str::parse::<f64>);
     let mut next = || Some(ticks.next()?.ok()? / TICKS);
     Some([next()?, next()?, next()?, next()?])
@@ -463,7 +463,7 @@ fn seconds_of(file: &str) -> Option<[f64; 4]> {
 
 fn keyspace(cx: &Ctx<'_>, fields: &mut Fields) {
     for (index, database) in cx.instance().databases().iter().enumerate() {
-        // What the call has locked must be asked by its view.
+        // A database that the call has locked must be read through its view.
         let keys = cx.view(index).map_or_else(|| database.shown_len(), View::shown_len);
         if keys > 0 {
             let expires = database.expiring();

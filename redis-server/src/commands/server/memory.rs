@@ -1,4 +1,4 @@
-//! `MEMORY`: what values, and the server as a whole, take.
+//! `MEMORY`: the memory of values, and of the server as a whole.
 
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
@@ -44,7 +44,7 @@ fn usage(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     Ok(())
 }
 
-/// What a database takes besides its keys and values.
+/// The memory of a database besides its keys and values.
 struct Tables {
     index: usize,
     keys: usize,
@@ -52,7 +52,7 @@ struct Tables {
     expires: usize,
 }
 
-/// Every database that has keys; what the call has locked is asked by its view.
+/// Every database that has keys. A database that the call has locked is read through its view.
 fn tables(cx: &Ctx<'_>) -> Vec<Tables> {
     let of = |index: usize, view: &View<'_>| {
         let (main, expires) = view.overhead();
@@ -73,7 +73,7 @@ pub(super) struct Buffers {
     pub(super) backlog: u64,
     /// For the disk.
     pub(super) aof: u64,
-    /// What clients hold that are no replicas.
+    /// For clients other than replicas.
     pub(super) clients: u64,
 }
 
@@ -148,7 +148,7 @@ fn stats(cx: &mut Ctx<'_>, _args: Args<'_>) -> Result {
     Ok(())
 }
 
-/// What stands in front of the databases: what is in use, and what of it is nobody's data.
+/// The figures before those of the databases: the memory in use, and its part that is no user data.
 fn before_databases(cx: &Ctx<'_>, buffers: &Buffers) -> Vec<(&'static str, Figure)> {
     let (instance, used) = (cx.instance(), used_memory());
     let scripts = &instance.scripts.figures;
@@ -173,7 +173,7 @@ fn before_databases(cx: &Ctx<'_>, buffers: &Buffers) -> Vec<(&'static str, Figur
     figures.into_iter().map(|(name, bytes)| (name, Figure::Int(bytes as i64))).collect()
 }
 
-/// What stands behind them: the sums, and what the allocator has of the system.
+/// The figures after those of the databases: the sums, and the allocator's memory.
 fn behind_databases(cx: &Ctx<'_>, tables: &[Tables], buffers: &Buffers) -> Vec<(&'static str, Figure)> {
     use Figure::{Int, Ratio};
     let (used, resident) = (used_memory(), memory::resident());
@@ -231,7 +231,7 @@ fn doctor(cx: &mut Ctx<'_>, _args: Args<'_>) -> Result {
     Ok(())
 }
 
-/// MEMORY MALLOC-STATS: what is counted here, then what the allocator says of its pages and arenas.
+/// MEMORY MALLOC-STATS: this server's counters, then the allocator's report on its pages and arenas.
 fn malloc_stats(cx: &mut Ctx<'_>, _args: Args<'_>) -> Result {
     let used = memory::used_here();
     let text = format!(

@@ -1,5 +1,5 @@
-//! `MODULE`: none can be loaded, as they are shared objects for the genuine server. What some of them bring is built in, and listed, as
-//! client libraries look for it here.
+//! `MODULE`: none can be loaded, as they are shared objects for the genuine server. The commands of some modules are built in. The list
+//! names these modules, as client libraries look for them here.
 
 use super::config::caller;
 use super::{ANY_TIME, help, sub};

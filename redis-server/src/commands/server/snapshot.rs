@@ -120,7 +120,7 @@ pub(super) fn reload(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
         return Err(Error::Static("ERR Error trying to load the RDB dump, check server logs."));
     }
     tracing::warn!("DB reloaded by DEBUG RELOAD");
-    // What is here is what the file says.
+    // The data set equals the file.
     cx.forget_changes();
     cx.reply.ok();
     Ok(())

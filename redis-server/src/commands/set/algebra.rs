@@ -132,7 +132,7 @@ fn union(sets: &Sets<'_>, limits: SetLimits) -> Set {
     result
 }
 
-/// What the first set has and no other.
+/// The members of the first set that no other set has.
 enum Difference<'a> {
     /// Its members are looked up in the others, the largest of which come first.
     LookUp { first: &'a Set, others: SmallVec<[&'a Set; 8]> },

@@ -190,7 +190,7 @@ impl Popped {
         }
     }
 
-    /// Says that they are gone, some at a time: whoever reads it may limit the length of a command.
+    /// Records the removals in several commands, as a reader may limit the length of a command.
     fn say(self, cx: &Ctx<'_>, key: &Key<'_>) {
         const AT_ONCE: usize = 1024;
         for some in self.0.unwrap_or_default().chunks(AT_ONCE) {

@@ -41,7 +41,7 @@ struct Options {
     incr: bool,
 }
 
-/// What became of one member.
+/// The result for one member.
 #[derive(Clone, Copy, Debug)]
 enum Outcome {
     Added(f64),
@@ -208,7 +208,7 @@ struct Call<'a> {
     limits: SortedSetLimits,
 }
 
-/// What became of all members.
+/// The results of all members.
 #[derive(Default)]
 struct Tally {
     added: usize,

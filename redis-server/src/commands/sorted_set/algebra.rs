@@ -160,7 +160,7 @@ fn numkeys(args: Args<'_>, at: usize, name: &str) -> Result<usize> {
     usize::try_from(count).ok().filter(|&count| count < args.len() - at).ok_or(Error::Syntax)
 }
 
-/// What `keys` hold.
+/// The values of `keys`.
 fn inputs<'v>(db: &'v View<'_>, keys: &[Key<'_>]) -> Result<Inputs<'v>> {
     let members = |key| match db.value(key) {
         None => Ok(Members::None),
@@ -171,7 +171,7 @@ fn inputs<'v>(db: &'v View<'_>, keys: &[Key<'_>]) -> Result<Inputs<'v>> {
     keys.iter().map(|key| Ok(Input { members: members(key)?, weight: 1.0 })).collect()
 }
 
-/// What the options ask for, beside the weights, which are set in the inputs.
+/// The options besides the weights, which are set in the inputs.
 struct Options {
     aggregate: Aggregate,
     with_scores: bool,

@@ -7,7 +7,7 @@ use crate::protocol::error::{Error, c_string};
 use crate::protocol::number;
 use crate::types::{LexBound, LexRange, ScoreRange, SortedSet};
 
-/// What a range speaks of.
+/// The order that a range refers to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum By {
     Rank,

@@ -66,7 +66,7 @@ pub(super) fn zremrangebylex(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     remove(cx, args, By::Lex, Event::ZREMRANGEBYLEX)
 }
 
-/// What a command's name says already, and its options no more.
+/// Options that the command's name already fixes.
 #[derive(Clone, Copy)]
 struct Choice {
     by: Option<By>,

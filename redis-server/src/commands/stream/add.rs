@@ -107,7 +107,7 @@ fn say(cx: &mut Ctx<'_>, args: Args<'_>, options: &AddOrTrim, id: Option<StreamI
     Ok(())
 }
 
-/// [`say`] in words that servers know which have no such options: what was added, and what went then.
+/// [`say`] in commands that servers without these options know: the added entry, then the removed ones.
 fn say_apart(cx: &Ctx<'_>, args: Args<'_>, options: &AddOrTrim, id: Option<StreamId>, trimmed: &Trimmed) {
     if !cx.is_journaled() {
         return;

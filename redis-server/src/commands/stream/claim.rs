@@ -22,7 +22,7 @@ fn int(args: Args<'_>, at: usize, error: &'static str) -> Result<i64> {
     number::parse_i64(args.at(at)).ok_or(Error::Static(error))
 }
 
-/// Who claims, and how.
+/// The options of a claim, with its group and consumer.
 #[derive(Clone, Copy, Debug)]
 struct Claim<'a> {
     key: &'a Key<'a>,
@@ -38,7 +38,7 @@ struct Claim<'a> {
     force: bool,
 }
 
-/// What became of one entry.
+/// The result for one entry.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Claimed {
     /// It is the consumer's now, and appended to the answer.
@@ -91,7 +91,7 @@ impl Claim<'_> {
         }
         cx.count_changes(1);
         if is_earlier {
-            // Who waits for it to be idle for a time may have waited long enough.
+            // A client that waits for idle entries may have waited long enough.
             cx.look_after(self.key);
         }
         say_pending(cx, self.key, self.group, id)?;
@@ -151,7 +151,7 @@ pub(super) fn xclaim(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     cx.db.count_look(key);
     cx.db.stream_mut(key)?.and_then(|stream| group_mut(stream, args.at(2))).ok_or_else(missing)?;
     let min_idle = int(args, 4, "ERR Invalid min-idle-time argument for XCLAIM")?.max(0);
-    // Ids come first; what is none begins the options.
+    // Ids come first. The first other argument begins the options.
     let ids: Vec<StreamId> = args.from(5).iter().map_while(|arg| StreamId::parse(arg, 0)).collect();
     let now = cx.now() as i64;
     let options = Options::parse(args, 5 + ids.len(), now)?;

@@ -6,7 +6,7 @@ use crate::exec::{Ctx, Event};
 use crate::keyspace::Key;
 use crate::types::{References, StreamId};
 
-/// What is answered for an entry that there is not.
+/// The reply for a missing entry.
 const MISSING: i64 = -1;
 /// For one that was deleted.
 const DELETED: i64 = 1;
@@ -95,7 +95,7 @@ pub(super) fn xackdel(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
 /// Counts entries that were deleted, and tells of it.
 pub(super) fn deleted_some(cx: &mut Ctx<'_>, key: &Key<'_>, deleted: u64, event: Event) {
     if deleted > 0 {
-        // Nobody waits for entries to go.
+        // No client waits for entries to be deleted.
         cx.noticed(key, event);
         cx.touched(key);
         cx.count_changes(deleted - 1);

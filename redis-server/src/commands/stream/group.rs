@@ -101,7 +101,7 @@ pub(super) fn destroy(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     let destroyed = stream(cx, args)?.groups.remove(args.at(3)).is_some();
     if destroyed {
         cx.noticed(args.key(0), Event::XGROUP_DESTROY);
-        // Who waits for entries of this group is told that it is gone.
+        // Clients that wait for entries of this group get an error.
         cx.look_after(args.key(0));
     }
     cx.reply.int(destroyed.into());

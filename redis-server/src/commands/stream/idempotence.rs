@@ -1,4 +1,4 @@
-//! Messages that are added once, however often their producers send them: what XADD knows of them, XCFGSET, XIDMPRECORD.
+//! Idempotent production: XADD's options for messages that a producer may send again, XCFGSET, XIDMPRECORD.
 
 use std::borrow::Cow;
 
@@ -65,7 +65,7 @@ fn of_content(fields: Args<'_>) -> [u8; 16] {
     (0..fields.len() / 2).map(pair).fold(0_u128, u128::wrapping_add).to_be_bytes()
 }
 
-/// What the stream's producers have added.
+/// The idempotent ids of the stream's producers.
 fn of_stream(stream: &mut Stream, limits: IdmpLimits) -> &mut Idempotence {
     stream.idempotence.get_or_insert_with(|| Box::new(Idempotence::new(limits)))
 }
@@ -104,7 +104,7 @@ pub(super) fn xcfgset(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     Ok(())
 }
 
-/// `XIDMPRECORD key producer-id idempotent-id id`: what XADD said to those who follow.
+/// `XIDMPRECORD key producer-id idempotent-id id`: the record of XADD's idempotent id, for replicas and the AOF.
 pub(super) fn xidmprecord(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     let id = parse::id(args.at(4))?;
     let (pid, iid) = (args.at(2), args.at(3));
@@ -113,7 +113,7 @@ pub(super) fn xidmprecord(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     }
     let (key, now, limits, is_told) = (args.key(0), cx.now(), cx.idmp_limits(), cx.is_told_by_others());
     let stream = cx.db.stream_mut(key)?.ok_or(Error::NoSuchKey)?;
-    // What was deleted since is known all the same.
+    // From the primary or the AOF, the id of an entry deleted since is valid.
     if !is_told && stream.log.get(id).is_none() {
         return Err(Error::Static("ERR The specified stream ID was deleted or doesn't exist"));
     }

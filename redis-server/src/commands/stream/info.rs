@@ -1,4 +1,4 @@
-//! XINFO: what a stream, its groups and their consumers are like.
+//! XINFO: properties of a stream, its groups and their consumers.
 
 use super::{limit, no_group_of_key, reply_entries, reply_entry, reply_id};
 use crate::command::{Args, Result};

@@ -54,7 +54,7 @@ pub(super) fn end(text: &[u8]) -> Result<StreamId> {
     }
 }
 
-/// What the word at argument `at` wants done about groups that refer to entries which go.
+/// The option at argument `at` for references of consumer groups to deleted entries.
 pub(super) fn references(args: Args<'_>, at: usize) -> Option<References> {
     const WORDS: [(&str, References); 3] =
         [("KEEPREF", References::Keep), ("DELREF", References::Delete), ("ACKED", References::Acknowledged)];
@@ -145,7 +145,7 @@ pub(super) struct AddOrTrim {
     pub(super) threshold: usize,
     /// Where LIMIT stands.
     pub(super) limit: Option<usize>,
-    /// What is done about groups that refer to entries which go, where that is said.
+    /// The option for references of consumer groups to deleted entries, if it is given.
     pub(super) references: Option<References>,
     /// Whether the entry's message is told apart from others, and how.
     pub(super) message: Option<Message>,

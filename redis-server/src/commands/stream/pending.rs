@@ -1,4 +1,4 @@
-//! XPENDING: what was delivered and not acknowledged.
+//! XPENDING: entries that were delivered but not acknowledged.
 
 use super::{limit, no_group, parse, reply_id};
 use crate::command::{Args, Result};
@@ -7,7 +7,7 @@ use crate::protocol::Reply;
 use crate::protocol::error::Error;
 use crate::types::{Group, Pending, StreamId};
 
-/// What to list.
+/// The options of XPENDING.
 #[derive(Debug)]
 struct Filter<'a> {
     start: StreamId,

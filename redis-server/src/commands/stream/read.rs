@@ -1,4 +1,4 @@
-//! XREAD and XREADGROUP: what has come since, now or when it comes.
+//! XREAD and XREADGROUP: new entries, now or when they come.
 
 use super::{
     arrive, group_mut, limit, parse, reply_content, reply_entries, reply_entry, reply_id, say_pending, say_position,
@@ -19,7 +19,7 @@ const WAITED_COUNT: u64 = 1000;
 /// what is pending.
 const LOOK_AGAIN_MS: u64 = 10_000;
 
-/// Who reads: a group's consumer.
+/// The consumer of a group that reads.
 #[derive(Clone, Copy, Debug)]
 struct Reader<'a> {
     group: &'a [u8],
@@ -157,7 +157,7 @@ pub(super) fn xreadgroup_keys(args: Args<'_>) -> KeyPositions {
 }
 
 fn keys(args: Args<'_>, is_group: bool, access: Access) -> KeyPositions {
-    // Whatever is wrong, the handler finds it again and says so.
+    // For invalid arguments there are no keys; the handler finds the error again and replies with it.
     let Ok(options) = Options::parse(args, is_group, Level::default()) else { return KeyPositions::new() };
     (options.first..options.first + options.streams).map(|at| (at, access)).collect()
 }
@@ -290,7 +290,7 @@ fn await_idle(cx: &mut Ctx<'_>, key: &Key<'_>, options: &Options<'_>) -> Result 
     let now = cx.now();
     let found = cx.db.stream_mut(key)?.and_then(|stream| group_mut(stream, group));
     let first = found.and_then(|(_, group)| group.idle_longest()).map_or(now, |at| at.min(now));
-    // What is idle already was looked at just now.
+    // Entries that are idle already were examined just now, so the next look is at least 1 ms later.
     let due = first.saturating_add(min_idle).max(now + 1).min(now + LOOK_AGAIN_MS);
     cx.look_after_at(key, due);
     Ok(())

@@ -1,4 +1,4 @@
-//! What is done only if a string is, or is not, a certain one: the conditions of SET and DELEX, and DELIFEQ; DIGEST.
+//! Commands with a condition on a string's value: SET, DELEX and DELIFEQ; DIGEST.
 
 use xxhash_rust::xxh3::xxh3_64;
 
@@ -33,7 +33,7 @@ impl Comparison {
     /// Whether the condition holds for the string at a key; where there is none, it is another one than any.
     ///
     /// # Errors
-    /// What it is compared with is no digest.
+    /// If the digest to compare with does not have 16 characters.
     pub(super) fn holds(self, args: Args<'_>, value: Option<StrRef<'_>>) -> Result<bool> {
         let wanted = args.at(self.index);
         if self.by_digest && wanted.len() != DIGITS {

@@ -70,7 +70,7 @@ enum Number {
 }
 
 impl Number {
-    /// What a text says as a number of the same kind.
+    /// The number that a text holds, of the same kind.
     fn read(self, text: &[u8]) -> Option<Self> {
         match self {
             Self::Int(_) => parse_i64(text).map(Self::Int),
@@ -168,7 +168,7 @@ impl Bounds {
         Ok((is_inside || saturates).then_some(bounded))
     }
 
-    /// What is nearest to a number and in bounds.
+    /// The nearest number within the bounds.
     fn nearest(&self, number: Number) -> Number {
         match (self.lower, self.upper) {
             (Some(lower), _) if number.compare(lower) == Ordering::Less => lower,

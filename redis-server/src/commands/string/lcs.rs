@@ -9,7 +9,7 @@ use crate::keyspace::StrRef;
 use crate::protocol::Reply;
 use crate::protocol::error::Error;
 
-/// What LCS is asked for.
+/// The options of LCS.
 #[derive(Debug, Default)]
 struct Options {
     len: bool,

@@ -113,7 +113,7 @@ impl World {
                 }
             }
             70..76 => {
-                // What COPY and MOVE do.
+                // The same steps as COPY and MOVE.
                 let copy = view.peek(&key).map(|entry| entry.copied(&bytes));
                 drop(view);
                 if let Some(copy) = copy {

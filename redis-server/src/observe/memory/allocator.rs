@@ -1,5 +1,5 @@
-//! What mimalloc says of itself, and having it give memory back. In a process that has another allocator it has nothing to
-//! say and nothing to give.
+//! Mimalloc's statistics, and its release of free memory. In a process that has another allocator it has nothing to say and nothing to
+//! give.
 #![allow(unsafe_code, reason = "mimalloc is written in C")]
 
 use std::ffi::{CStr, c_char, c_void};

@@ -11,18 +11,18 @@ const GENTLE: u32 = 3;
 /// Most seconds between two rounds that have brought nothing.
 const PAUSE_MAX: u32 = 64;
 
-/// What workers are to give back.
+/// The memory that workers should release.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Wanted {
     /// Nothing.
     Nothing,
-    /// What has been free for a while.
+    /// Memory that has been free for a while.
     Old,
     /// Everything that is free.
     All,
 }
 
-/// What has been seen of a process' memory so far.
+/// The history of the process' memory.
 #[derive(Debug, Default)]
 pub struct Excess {
     /// Rounds since there is too much.

@@ -10,7 +10,7 @@ use super::reader::{ReadFault, Reader};
 use crate::persistence::disk::{Disk, Open, folder_of};
 use crate::persistence::rdb;
 
-/// What a file holds, or several that a manifest names.
+/// The contents of a file, or of all files that a manifest names.
 #[derive(Debug, Default)]
 pub struct Contents {
     /// Files.
@@ -26,9 +26,9 @@ pub struct Contents {
 pub struct Damage {
     /// The file.
     pub path: PathBuf,
-    /// What is wrong, and where.
+    /// The cause, with its place in the file.
     pub cause: String,
-    /// What is whole ends here: all of the file behind it would have to go. None: nothing can be kept, or files follow.
+    /// The length of the intact part; a repair cuts off the rest of the file. None: nothing can be kept, or files follow.
     pub keeps: Option<u64>,
     /// Bytes of the file.
     pub len: u64,
@@ -45,7 +45,7 @@ impl fmt::Display for Contents {
 /// Reads a file, or all that a manifest names. Second is the first damage, if there is any.
 ///
 /// # Errors
-/// What speaks against reading it at all.
+/// If the files cannot be read at all.
 pub fn check(disk: &dyn Disk, path: &Path) -> Result<(Contents, Option<Damage>), String> {
     let mut contents = Contents::default();
     if path.extension().is_none_or(|extension| extension != "manifest") {

@@ -8,7 +8,7 @@ use super::manifest::Part;
 #[derive(Clone, Debug)]
 pub struct Layout {
     folder: PathBuf,
-    /// What all names begin with, and where a single file of older versions is.
+    /// The prefix of all names, and the path of the single file of older versions.
     name: String,
     old: PathBuf,
 }
@@ -24,7 +24,7 @@ impl Layout {
         &self.folder
     }
 
-    /// What the name of all files begins with: that of the single file of older versions.
+    /// The prefix of all names: the name of the single file of older versions.
     pub(super) fn name(&self) -> &str {
         &self.name
     }
@@ -56,12 +56,12 @@ impl Layout {
         Part { name: format!("{}.{seq}.incr.aof", self.name), seq }
     }
 
-    /// What will be a base, while it is written. The same each time: what a server leaves that is killed, the next one takes for its own.
+    /// The temporary file of a new base. The name is always the same, so a server overwrites the leftover of a killed one.
     pub fn new_base(&self) -> PathBuf {
         self.folder.join(format!("temp-{}.base", self.name))
     }
 
-    /// What will be the first file behind the base, while there is no base.
+    /// The temporary name of the first file behind the base, while there is no base.
     pub(super) fn first_incr(&self) -> PathBuf {
         self.folder.join(format!("temp-{}.incr", self.name))
     }

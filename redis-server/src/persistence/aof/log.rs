@@ -293,7 +293,7 @@ impl Log {
     /// Forces everything so far to disk.
     ///
     /// # Errors
-    /// The disk's. What was written since the last time may be lost then, whatever a later attempt says.
+    /// The disk's. Bytes written since the last successful sync may then be lost, even if a later attempt succeeds.
     fn sync(&mut self) -> io::Result<()> {
         if self.has_unsynced {
             self.file.sync()?;
@@ -374,8 +374,8 @@ impl Log {
         Ok(())
     }
 
-    /// Removes files that are no longer needed. What cannot be removed is tried again the next time. Their blocks are freed when what is
-    /// returned is dropped, which takes long where a file is large.
+    /// Removes files that are no longer needed. The next call tries again to remove files that this one cannot remove. Their blocks are
+    /// freed when what is returned is dropped, which takes long where a file is large.
     pub fn remove_history(&mut self) -> Vec<Box<dyn io::Read>> {
         if self.manifest.history.is_empty() || self.settle().is_err() {
             return Vec::new();
@@ -399,7 +399,7 @@ impl Log {
     pub fn abandon(&mut self) {
         if !self.is_listed {
             tracing::info!("Removing the temp incr aof file {} in the background", self.layout.first_incr().display());
-            // Nobody will read it.
+            // A leftover is never read.
             let _ = self.disk.remove(&self.layout.first_incr());
         }
     }
@@ -419,7 +419,7 @@ impl Log {
     }
 }
 
-/// An empty file, to whose end is written. What was there, which an earlier attempt has left, comes back in no crash.
+/// Opens an empty file for appending. Content of an earlier attempt does not come back after a crash, as the truncation is synced.
 fn new_file(disk: &dyn Disk, path: &Path) -> io::Result<Arc<dyn DiskFile>> {
     let file = disk.open(path, Open::Append)?;
     file.truncate(0)?;

@@ -22,15 +22,15 @@ pub struct Part {
 /// The files of an append-only file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Manifest {
-    /// Everything up to some moment: what was rewritten last.
+    /// Everything up to some moment: the result of the last rewrite.
     pub base: Option<Part>,
-    /// What is no longer needed, and may or may not be there; what was needed last stands in front.
+    /// Files that are no longer needed, and that may be gone already; the latest stands in front.
     pub history: Vec<Part>,
-    /// What came behind the base, in order.
+    /// The files behind the base, in order.
     pub incrs: Vec<Part>,
 }
 
-/// What is wrong with a manifest, in the words of the genuine server.
+/// A fault in a manifest, in the words of Redis.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ManifestError {
     /// Number and text of the line; none, where the file is empty.
@@ -106,7 +106,7 @@ impl Manifest {
         Ok(())
     }
 
-    /// What the file is to hold.
+    /// The content of the file.
     pub fn to_text(&self) -> String {
         let mut text = String::new();
         let kinds = [('b', self.base.as_slice()), ('h', &self.history), ('i', &self.incrs)];

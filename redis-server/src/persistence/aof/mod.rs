@@ -1,7 +1,7 @@
 //! The append-only file: commands in RESP, in several files that a manifest names in order, as Redis 7 has them.
 //!
-//! Nothing here knows the data or the time: [`Log`] has the files, [`Writer`] decides what is written and forced to disk when,
-//! [`Reader`] cuts what was written into commands. All of them work on a [`Disk`](super::disk::Disk). Who runs them is
+//! Nothing here knows the data or the time: [`Log`] has the files, [`Writer`] decides what is written and forced to disk when, [`Reader`]
+//! cuts what was written into commands. All of them work on a [`Disk`](super::disk::Disk). The threads and the timing are in
 //! [`exec::aof`](crate::exec::aof).
 
 mod check;

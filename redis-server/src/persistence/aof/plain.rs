@@ -48,7 +48,7 @@ impl<W: Write> PlainWriter<W> {
         self.command(&words);
     }
 
-    /// What follows belongs to database `number`.
+    /// The next commands belong to database `number`.
     pub fn database(&mut self, number: usize) {
         self.command(&[b"SELECT", number.to_string().as_bytes()]);
     }
@@ -86,7 +86,7 @@ impl<W: Write> PlainWriter<W> {
         }
     }
 
-    /// Whether the file could not be written: what else comes is thrown away.
+    /// Whether the file could not be written; later data is dropped.
     pub fn has_failed(&self) -> bool {
         self.failed.is_some()
     }
@@ -173,12 +173,12 @@ impl<W: Write> PlainWriter<W> {
         self.command(&words);
     }
 
-    /// What is there in the place of an entry that the stream has lost, until all is claimed.
+    /// A placeholder for a pending entry that the stream no longer has; it is deleted after all claims.
     fn stand_in(&mut self, key: &[u8], id: StreamId) {
         self.command(&[b"XADD", key, id.to_string().as_bytes(), b"", b""]);
     }
 
-    /// What a stream knows of the entries that it had.
+    /// The stream's last id, its count of added entries and its largest deleted id.
     fn position(&mut self, key: &[u8], stream: &Stream) {
         let log = &stream.log;
         let [last, deleted] = [log.last_id(), log.max_deleted_id()].map(|id| id.to_string().into_bytes());
@@ -192,7 +192,7 @@ impl<W: Write> PlainWriter<W> {
         self.command(&[b"XSETID", key, &last, b"ENTRIESADDED", added.as_bytes(), b"MAXDELETEDID", &deleted]);
     }
 
-    /// What a stream's producers have added.
+    /// The idempotent ids of the stream's producers.
     fn idempotence(&mut self, key: &[u8], known: &Idempotence) {
         let [duration, maxsize] = [known.limits().duration_s, known.limits().maxsize].map(|it| it.to_string());
         self.command(&[b"XCFGSET", key, b"IDMP-DURATION", duration.as_bytes(), b"IDMP-MAXSIZE", maxsize.as_bytes()]);

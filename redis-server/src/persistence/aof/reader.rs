@@ -22,7 +22,7 @@ pub enum ReadFault {
     Io(io::Error),
     /// It ends in the command that begins at this offset.
     Short(u64),
-    /// What begins at this offset is no command.
+    /// The bytes at this offset are no command.
     Format(u64, String),
 }
 
@@ -39,7 +39,7 @@ impl fmt::Display for ReadFault {
 /// Commands that stand one behind the other.
 #[derive(Clone, Copy, Debug)]
 pub struct Batch<'a> {
-    /// What they are parts of.
+    /// The bytes that hold the commands.
     pub bytes: &'a [u8],
     /// All arguments.
     pub spans: &'a [Span],
@@ -63,12 +63,12 @@ pub struct Reader<R> {
     parser: Parser,
     spans: Vec<Span>,
     ends: arrayvec::ArrayVec<(usize, usize), COMMANDS>,
-    /// What the last mark says, and where it ends.
+    /// The last mark, and the offset behind it.
     mark: Option<(Mark, u64)>,
 }
 
 impl<R: Read> Reader<R> {
-    /// What `source` holds, the first byte of which stands at `offset`.
+    /// A reader of `source`, whose first byte has the offset `offset` in the file.
     pub fn new(source: R, offset: u64) -> Self {
         let (parser, ends) = (Parser::default(), arrayvec::ArrayVec::new());
         Self {
@@ -97,7 +97,7 @@ impl<R: Read> Reader<R> {
     /// The next commands; `None` at the end.
     ///
     /// # Errors
-    /// [`ReadFault`]. What stands before was returned.
+    /// [`ReadFault`]. Earlier calls have returned the commands in front of the fault.
     pub fn next_batch(&mut self) -> Result<Option<Batch<'_>>, ReadFault> {
         self.spans.clear();
         self.ends.clear();
@@ -151,7 +151,7 @@ impl<R: Read> Reader<R> {
         self.check(begin)
     }
 
-    /// Whether all that was cut is as it has to be; what is not is taken back.
+    /// Checks the cut commands, and takes back those from the first invalid one on.
     fn check(&mut self, begin: usize) -> Result<bool, String> {
         let (mut first, mut start) = (0, begin);
         for (number, &(last, end)) in self.ends.iter().enumerate() {
@@ -166,7 +166,7 @@ impl<R: Read> Reader<R> {
                 self.at = start;
                 self.spans.truncate(first);
                 self.ends.truncate(number);
-                // What stands before is good; the next look meets it first.
+                // The commands in front are valid; the next call meets the fault first.
                 return if number > 0 { Ok(true) } else { Err(what.to_owned()) };
             }
             (first, start) = (last, end);
@@ -192,7 +192,7 @@ impl<R: Read> Reader<R> {
         Ok(())
     }
 
-    /// What is wrong at `at`. A file whose length has outlived a crash that its last bytes have not ends in zeros.
+    /// The fault at `at`. A file whose length has outlived a crash that its last bytes have not ends in zeros.
     fn fault(&mut self, what: String) -> ReadFault {
         self.parser = Parser::default();
         self.spans.clear();

@@ -1,4 +1,4 @@
-//! What is written and forced to disk when.
+//! The schedule of writes and syncs.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -14,7 +14,7 @@ const RETRY: u64 = 1000;
 /// How often `everysec` forces to disk, in milliseconds: so often that a disk which hangs for a second stays within the two that are promised.
 /// Marks are written as often, and where nothing more has come between two looks.
 const PERIOD: u64 = 900;
-/// Bytes that are written at once: what a failure cuts off again at most.
+/// Bytes of one write: the most that a failure must cut off again.
 const PIECE: usize = 1024 * 1024;
 /// Bytes of room that are kept for what comes next.
 const KEPT: usize = 4 * 1024 * 1024;
@@ -65,7 +65,7 @@ impl fmt::Display for Mark {
 }
 
 impl Mark {
-    /// What such a line says.
+    /// Parses the line of a mark.
     pub fn parse(line: &[u8]) -> Option<Self> {
         let line = std::str::from_utf8(line).ok()?.trim_end().strip_prefix("#REPL:")?;
         let (stream, offset) = line.split_once(':')?;
@@ -112,9 +112,9 @@ pub struct Writer {
     /// When the file was last forced to disk, and when it was last marked.
     synced_at: Option<u64>,
     marked_at: Option<u64>,
-    /// What was written when somebody looked last whether the file is to be forced to disk.
+    /// The value of `written` at the last check for a due sync.
     looked_at: u64,
-    /// What fails, and when it is tried again.
+    /// The failure, and the time of the next attempt.
     failure: Option<(String, u64)>,
     /// Whether the last file could not be forced to disk: the system may have dropped what it had not written, and a later attempt
     /// that succeeds says nothing of that (<https://lwn.net/Articles/752063/>).
@@ -126,7 +126,7 @@ pub struct Writer {
     telling: Vec<u8>,
     /// Why there is no next file, where one was wanted.
     no_switch: Option<io::Error>,
-    /// What the stream is called, if others may go on with it.
+    /// The replication id of the stream, if other servers may continue it.
     stream: Option<String>,
     /// Of what place in which stream the file says last that it is there.
     marked: Option<(String, u64)>,
@@ -161,7 +161,7 @@ impl Writer {
         &mut self.log
     }
 
-    /// What cannot be done at present, if anything: the data is safe no longer.
+    /// The current failure, if there is one: the data is then no longer safe.
     pub fn failure(&self) -> Option<&str> {
         self.failure.as_ref().map(|(what, _)| what.as_str())
     }
@@ -205,8 +205,8 @@ impl Writer {
         self.stream = stream;
     }
 
-    /// What stands in the stream from `offset` on goes to the next file; in this database, if it does not say so itself. What is
-    /// written already stays where it is: behind a cut that can only be what stands apart.
+    /// The stream from `offset` on goes to the next file. `db` is the database that it continues in, if it does not select one itself.
+    /// Bytes that are already written stay in their file: those behind a cut can only be the ones that stand apart.
     pub fn switch_at(&mut self, offset: u64, db: Option<usize>) {
         self.switch_at = Some((offset.max(self.written), db));
         // That of an earlier one concerns nobody any more.
@@ -231,7 +231,7 @@ impl Writer {
         }
         self.log.adopt(is_rdb, goes_on)?;
         if std::mem::take(&mut self.was_torn) {
-            // What is behind the base is on disk by the next time that it is due, which is now.
+            // The bytes behind the base must be on disk by the next sync, which is due now.
             self.synced_at = None;
         }
         Ok(())
@@ -284,7 +284,7 @@ impl Writer {
         }
     }
 
-    /// What is to be forced to disk at `now`, if anything. The caller runs it, and says what has come of it.
+    /// The sync that is due at `now`, if any. The caller runs it, and says what has come of it.
     pub fn begin_sync(&mut self, now: Now, fsync: Fsync) -> Option<Sync> {
         if self.is_waiting(now) {
             return None;
@@ -304,7 +304,7 @@ impl Writer {
         if is_wanted { self.sync(now) } else { None }
     }
 
-    /// What has come of forcing a file to disk.
+    /// Takes the result of a sync.
     pub fn end_sync(&mut self, sync: &Sync, synced: io::Result<()>, now: Now) {
         let ended = self.synced(sync, synced);
         self.note(ended, now);
@@ -356,7 +356,7 @@ impl Writer {
         Ok(())
     }
 
-    /// What comes goes to the next file.
+    /// Switches to the next file.
     fn switch(&mut self, db: Option<usize>, now: Now) -> io::Result<()> {
         if !self.is_torn {
             self.force(now)?;
@@ -429,7 +429,7 @@ impl Writer {
         failed.map_or(Ok(()), Err)
     }
 
-    /// What is to be forced to disk. A file that could not be is not tried again: it would count for nothing.
+    /// The sync that is needed, if any. A file that could not be is not tried again: it would count for nothing.
     fn sync(&mut self, now: Now) -> Option<Sync> {
         if self.is_torn {
             return None;

@@ -1,4 +1,4 @@
-//! What files are kept on: the few things that this server does with a disk, so that tests can have one that fails and forgets.
+//! The disk: the few operations that this server needs, so that tests can replace it with one that fails and loses data.
 
 mod real;
 #[cfg(test)]
@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 pub enum Open {
     /// Empty, whatever was there.
     Create,
-    /// As it is, made if it is not there; what is written goes to its end.
+    /// Opens the file and creates it if it is missing; writes append.
     Append,
 }
 

@@ -61,7 +61,7 @@ impl DiskFile for File {
     }
 
     fn begin_sync(&self, bytes: Range<u64>) {
-        // Whoever wants its pages back has them written first, and waits for nothing. A refusal is no harm.
+        // `DONTNEED` makes the system start writing the pages, and does not block. A refusal is no harm.
         let _ = fadvise(self, bytes.start, NonZeroU64::new(bytes.end - bytes.start), Advice::DontNeed);
     }
 

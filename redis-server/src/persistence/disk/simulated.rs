@@ -8,11 +8,10 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 use super::{Disk, DiskFile, Open, folder_of};
 
-/// What has been done to names: whose they are now, if anybody's.
+/// Changes of names: the file that each name belongs to now, if any.
 type Changes = Vec<(PathBuf, Option<usize>)>;
 
-/// A disk in memory. What was written and not forced to it may be lost in a crash, or a part of it; so may the names of files, in any
-/// combination.
+/// A disk in memory. Unsynced bytes may be lost in a crash, as a whole or in part; so may the names of files, in any combination.
 #[derive(Clone, Debug)]
 pub(crate) struct SimulatedDisk(Arc<Mutex<State>>);
 
@@ -34,7 +33,7 @@ struct State {
     forgets: bool,
 }
 
-/// What is done with the disk and fails, whatever chance says.
+/// A planned failure of disk operations.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Fault {
     /// The call behind so many others, once.
@@ -49,12 +48,12 @@ pub(crate) enum Fault {
 struct File {
     bytes: Vec<u8>,
     durable: Vec<u8>,
-    /// What was dropped: it is read as it was written until the machine fails, and reaches the disk no more.
+    /// Dropped ranges: they read as written until the machine fails, but never reach the disk.
     dropped: Vec<Range<usize>>,
 }
 
 impl File {
-    /// What reaches the disk of it.
+    /// The bytes that reach the disk.
     fn reaching(&self) -> Vec<u8> {
         let mut bytes = self.bytes.clone();
         for dropped in &self.dropped {
@@ -181,7 +180,7 @@ impl SimulatedDisk {
         state.durable.insert(path.to_owned(), number);
     }
 
-    /// What a file holds.
+    /// The content of a file.
     pub(crate) fn bytes(&self, path: &Path) -> Vec<u8> {
         let state = self.state();
         state.find(path).map(|number| state.files[&number].bytes.clone()).unwrap_or_default()
@@ -202,7 +201,7 @@ impl SimulatedDisk {
         std::mem::take(&mut self.state().calls)
     }
 
-    /// What there is when power is back.
+    /// Restores the state after a power failure.
     pub(crate) fn recover(&self) {
         let state = &mut *self.state();
         state.crash_in = None;
@@ -224,7 +223,7 @@ impl SimulatedDisk {
     }
 }
 
-/// What a crash leaves of a file: all that was forced to disk, and of the rest a part, maybe with zeros in the place of another part.
+/// The content of a file after a crash: all synced bytes, and a part of the others, maybe with zeros in the place of another part.
 fn remains(state: &mut State, file: &File) -> Vec<u8> {
     let file = &File { bytes: file.reaching(), ..file.clone() };
     if !file.bytes.starts_with(&file.durable) {

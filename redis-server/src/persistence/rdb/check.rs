@@ -7,12 +7,12 @@ use super::{File, Item, Limits, ReadError};
 use crate::persistence::disk::Disk;
 use crate::protocol::error::shown;
 
-/// What a file holds, up to its end or to where it is damaged.
+/// The contents of a file, up to its end or to the damage.
 #[derive(Debug, Default)]
 pub struct Contents {
     /// Of the format.
     pub version: u16,
-    /// What has written it, in its own words.
+    /// The program that wrote it, in its own words.
     pub writer: Option<String>,
     /// Keys.
     pub keys: u64,
@@ -24,9 +24,9 @@ pub struct Contents {
     pub databases: u64,
     /// Libraries of functions.
     pub functions: u64,
-    /// What modules have left, which is left out.
+    /// Auxiliary data of modules, which is left out.
     pub modules: u64,
-    /// Where it ends in the file: what stands behind it belongs to somebody else.
+    /// The file's end; bytes behind it are not part of the file.
     pub end: u64,
 }
 

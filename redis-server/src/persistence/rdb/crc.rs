@@ -6,7 +6,7 @@ const POLYNOMIAL: u64 = 0x95ac_9329_ac4b_c9b5;
 /// Bytes that are taken at once.
 const LANES: usize = 8;
 
-/// What a byte does to the checksum when so many others follow it at once: files are checked at the speed of the disk.
+/// The effect of a byte on the checksum, by the number of bytes that follow it in one step: a check must run at the speed of the disk.
 static TABLES: [[u64; 256]; LANES] = {
     let mut tables = [[0; 256]; LANES];
     let mut byte = 0;

@@ -14,7 +14,7 @@ use crate::keyspace::Object;
 
 /// The first version that ends with a checksum.
 const CHECKED: u16 = 5;
-/// What a file begins with: name and version.
+/// The length of a file's header: name and version.
 const HEADER: usize = 9;
 
 /// Reads a file from its beginning to its end.
@@ -29,7 +29,7 @@ pub struct Decoder {
     crc: Crc64,
 }
 
-/// What [`Decoder::next`] has come to.
+/// The result of [`Decoder::next`].
 pub enum Step<'a> {
     /// An item, and how many bytes it takes.
     Item(Item<'a>, usize),
@@ -37,7 +37,7 @@ pub enum Step<'a> {
     More(usize),
 }
 
-/// What [`Decoder::cut`] has come to.
+/// The result of [`Decoder::cut`].
 pub enum Cut {
     /// Records that take so many bytes.
     Records(usize),
@@ -47,22 +47,22 @@ pub enum Cut {
     Other,
 }
 
-/// What a file is made of.
+/// The parts of a file.
 pub enum Item<'a> {
     /// Its head, with the version.
     Header(u16),
     /// A note about the file or the server that wrote it.
     Note {
-        /// What it is about.
+        /// Its name.
         name: Cow<'a, [u8]>,
-        /// What it says.
+        /// Its text.
         text: Cow<'a, [u8]>,
     },
-    /// What a module has left, which nobody can read without it.
+    /// Auxiliary data of a module, which only the module can read.
     Module,
     /// The code of a function library.
     Function(Cow<'a, [u8]>),
-    /// What follows belongs to the database of this number.
+    /// The next items belong to the database of this number.
     Database(u64),
     /// So many keys follow, at a guess.
     Sizes {
@@ -73,7 +73,7 @@ pub enum Item<'a> {
     },
     /// A key with its value.
     Record(Record<'a>),
-    /// The end. What stands behind it belongs to somebody else.
+    /// The end. Bytes behind it are not part of the file.
     End,
 }
 
@@ -96,11 +96,11 @@ pub struct Record<'a> {
 pub struct Fault {
     /// Bytes before the place at which the reader gave up.
     pub offset: u64,
-    /// What is wrong there.
+    /// The kind of fault.
     pub cause: Cause,
 }
 
-/// What is wrong with a file.
+/// A fault in a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Cause {
     /// It is none of Redis or Valkey.
@@ -159,8 +159,8 @@ impl Decoder {
         self.offset
     }
 
-    /// What stands at the beginning of `window`, which is what follows the items so far; behind it, the file has `beyond`
-    /// bytes more.
+    /// The item at the start of `window`, which holds the bytes behind the items so far. `beyond` is the number of bytes that the file has
+    /// behind `window`.
     ///
     /// # Errors
     /// [`Fault`]. Nothing more can be read then.
@@ -240,13 +240,13 @@ impl Decoder {
     }
 }
 
-/// What is told of a key in front of its type.
+/// The properties of a key that stand in front of its type.
 #[derive(Default)]
 struct Head<'w> {
     expire_at: Option<u64>,
     idle: Option<u64>,
     frequency: Option<u8>,
-    /// Of a stream: what its producers have added.
+    /// Of a stream: the idempotent ids of its producers.
     idempotence: Option<Cow<'w, [u8]>>,
 }
 
@@ -341,7 +341,7 @@ fn other<'w>(opcode: u8, reader: &mut Reader<'w>) -> Result<Item<'w>, Cause> {
     })
 }
 
-/// What a module has left: its number, when it is to be loaded, and values behind their types up to a zero.
+/// Auxiliary data of a module: the module's number, the time to load it, and values behind their types up to a zero.
 fn left_by_module<'w>(reader: &mut Reader<'w>) -> Option<Item<'w>> {
     for _ in 0..3 {
         reader.len()?;

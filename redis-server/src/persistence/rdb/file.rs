@@ -20,7 +20,7 @@ const BATCH: usize = 128 * 1024;
 pub struct File {
     file: Box<dyn Read>,
     decoder: Decoder,
-    /// What was read of it; batches may still be looked at.
+    /// The bytes read so far; batches may still refer to them.
     buffer: Arc<Vec<u8>>,
     /// Buffers of batches, to be used again when these are gone: fresh memory costs more than decoding what is read into it.
     spare: Vec<Arc<Vec<u8>>>,
@@ -98,7 +98,7 @@ impl File {
         Ok(Self::of(file, disk.len(path).map_err(ReadError::Io)?, limits, checks))
     }
 
-    /// What `source` gives, which is so many bytes at most.
+    /// A file from `source`, which has at most `most` bytes.
     pub fn of(source: Box<dyn Read>, most: u64, limits: Limits, checks: bool) -> Self {
         let decoder = Decoder::new(limits, checks);
         Self { file: source, decoder, buffer: Arc::default(), spare: Vec::new(), at: 0, beyond: most }
@@ -114,7 +114,7 @@ impl File {
         self.beyond + (self.buffer.len() - self.at) as u64
     }
 
-    /// What `take` makes of the next item; `None` behind the last.
+    /// Passes the next item to `take` and returns its result; `None` behind the last.
     ///
     /// # Errors
     /// [`ReadError`]. Nothing more can be read then.
@@ -132,8 +132,8 @@ impl File {
         }
     }
 
-    /// What `take` makes of the next records together, for somebody else to decode, or of what stands where no record does; `None`
-    /// behind the last.
+    /// Passes the next part to `take` and returns its result; `None` behind the last. A part is a batch of records that another thread may
+    /// decode, or an item that is no record.
     ///
     /// # Errors
     /// [`ReadError`]. Nothing more can be read then.
@@ -170,8 +170,8 @@ impl File {
     /// Reads some of the `missing` bytes, which the file is said to have, and maybe more.
     fn read(&mut self, missing: usize) -> io::Result<()> {
         let left = self.buffer.len() - self.at;
-        // What is begun is looked at from its beginning again: twice as much each time makes that twice the work at most. Room is
-        // made for no more than that, as of a source that is no file nobody knows how much it has.
+        // An incomplete item is parsed again from its beginning. Reading twice as much each time at most doubles the work. Room is made for
+        // no more than that, as of a source that is no file nobody knows how much it has.
         let wanted = left.max(WINDOW);
         let buffer = match Arc::get_mut(&mut self.buffer) {
             Some(buffer) => {

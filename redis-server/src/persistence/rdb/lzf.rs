@@ -13,15 +13,15 @@ const REPEAT_MAX: usize = 255 + 9;
 const REPEAT_MIN: usize = 3;
 /// Bits of the hash by which earlier bytes are found.
 const HASH_BITS: u32 = 13;
-/// After two to the power of this many places without a repetition one more is left out at each step: what has none at all is passed
-/// by with a quarter of the looks, and what has some loses little.
+/// After two to the power of this many places without a repetition, each step skips one more. A text without any repetition then needs a
+/// quarter of the steps, and others lose little.
 const PATIENCE: u32 = 5;
 
-/// What has been met in a text, kept from one text to the next so that no room is made for each.
+/// The compressor's table of hashes, kept from one text to the next to save allocations.
 pub(super) struct Compressor {
     /// Where each hash was met last, plus `base`.
     seen: Box<[u32; 1 << HASH_BITS]>,
-    /// What places of the text begin at: those below belong to earlier texts.
+    /// The number of the text's first byte. Smaller numbers in `seen` belong to earlier texts.
     base: u32,
     out: Vec<u8>,
 }
@@ -42,7 +42,7 @@ impl Compressor {
         }
         self.out.clear();
         let (mut at, mut literal, mut misses) = (0, 0, 0);
-        // What the last bytes repeat is not asked: the words that are compared are longer than what they say.
+        // The last three bytes become literals: a comparison needs a word of four bytes.
         while let Some(&word) = text.get(at..).and_then(<[u8]>::first_chunk::<4>) {
             let before = std::mem::replace(&mut self.seen[hash(word)], self.base + at as u32);
             let back = before.checked_sub(self.base).map(|before| at - before as usize);
@@ -129,7 +129,7 @@ pub(super) fn expand(mut bytes: &[u8], len: usize) -> Option<Vec<u8>> {
             }
             let back = usize::from(control & 31) << 8 | usize::from(*bytes.split_off_first()?);
             let from = out.len().checked_sub(back + 1)?;
-            // What is repeated may overlap what is being written.
+            // The source may overlap the bytes being written.
             for at in from..from + count {
                 out.push(out[at]);
             }

@@ -1,9 +1,8 @@
 //! RDB, the format of Redis' snapshots: whole files ([`Writer`], [`Decoder`]), and single values, which `DUMP` and `RESTORE`
 //! carry.
 //!
-//! Written is version 10, that of Redis 7.0, which every later one reads, unless fields of a hash expire: then 12 of Redis
-//! 7.4, or 80 of Valkey 9. Values are read from zipmaps to what these added. What is read is checked down to the last byte: it
-//! can come from anybody.
+//! Written is version 10, that of Redis 7.0, which every later one reads, unless fields of a hash expire: then 12 of Redis 7.4, or 80 of
+//! Valkey 9. Values are read from zipmaps to what these added. Input is checked down to the last byte, because it can come from anywhere.
 
 mod check;
 mod crc;
@@ -74,13 +73,13 @@ impl Fork {
 }
 
 /// The note in front of a stream that knows what its producers have added: Redis keeps that from 8.6 on, in a type of which nothing is
-/// published. Who does not know the note passes by it.
+/// published. A server that does not know the note ignores it.
 const IDEMPOTENCE: &str = "stream-idmp";
 
 /// Version and checksum behind a payload.
 const FOOTER: usize = 2 + 8;
 
-/// What stands before what is no value.
+/// The opcodes in front of items other than values.
 mod opcode {
     pub(super) const SLOT_INFO: u8 = 244;
     pub(super) const FUNCTION: u8 = 245;
@@ -200,7 +199,7 @@ pub fn restore_functions(payload: &[u8]) -> Result<Vec<Vec<u8>>, FunctionsRefuse
     Ok(codes)
 }
 
-/// What is restored of a payload, whose footer is right.
+/// The body of a payload, if its footer is valid.
 fn body(payload: &[u8], checks: bool, relaxed: bool) -> Result<&[u8], Refused> {
     let body = payload.len().checked_sub(FOOTER).ok_or(Refused::Footer)?;
     let (signed, checksum) = payload.split_at(body + 2);

@@ -16,7 +16,7 @@ const JSON: u64 = id(b"ReJSON-RL", 3);
 /// RedisBloom's filters, with how much the next one is larger.
 const BLOOM: u64 = id(b"MBbloom--", 4);
 
-/// What stands in front of each number and string.
+/// The opcodes in front of numbers and strings.
 mod opcode {
     pub(super) const END: u64 = 0;
     pub(super) const SIGNED: u64 = 1;
@@ -31,7 +31,7 @@ const WHOLE_MAX: usize = 64 * 1024;
 /// Bytes of a longer text that are written at once.
 const PIECE: usize = 16 * 1024;
 
-/// What names are made of, six bits each.
+/// The characters of type names, six bits each.
 const CHARACTERS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
 
 /// The number of a type.

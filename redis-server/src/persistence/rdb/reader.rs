@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use super::lzf;
 use crate::protocol::number::IntText;
 
-/// What is left of a payload, or of the part of a file that is here.
+/// The rest of a payload, or of the available part of a file.
 #[derive(Debug)]
 pub(super) struct Reader<'a> {
     rest: &'a [u8],
@@ -39,7 +39,7 @@ impl<'a> Reader<'a> {
         self.rest.len()
     }
 
-    /// What is here and was not read.
+    /// The available bytes that were not read yet.
     pub(super) fn rest(&self) -> &'a [u8] {
         self.rest
     }

@@ -1,6 +1,6 @@
 //! Values to bytes.
 //!
-//! What is large goes out piece by piece, so that no second form of a whole value is ever in memory.
+//! Large values go out piece by piece, so that memory never holds a second form of a whole value.
 
 use super::{Fork, kind};
 use crate::keyspace::ValueRef;
@@ -14,7 +14,7 @@ const INT_MAX_LEN: usize = 11;
 /// A list's node that is a listpack.
 const PACKED: u64 = 2;
 
-/// What takes the bytes of values.
+/// The receiver of values' bytes.
 pub(super) trait Sink {
     /// Takes bytes.
     fn put(&mut self, bytes: &[u8]);

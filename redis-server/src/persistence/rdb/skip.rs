@@ -1,7 +1,6 @@
-//! How far values reach, found without building them: whoever cuts a file into records for others to decode must be faster than
-//! they are.
+//! The length of values, found without building them: the thread that cuts a file into records must be faster than those that decode them.
 //!
-//! What is skipped need not be sound: whoever decodes it says what is wrong. What cannot be skipped cannot be decoded.
+//! The content of a skipped value may be invalid: its decoder reports that. A value that cannot be skipped cannot be decoded either.
 
 use super::reader::Reader;
 use super::{kind, module};

@@ -121,7 +121,7 @@ fn load_group(kind: u8, reader: &mut Reader<'_>, stream: &Stream) -> Option<Grou
     pending.is_empty().then_some(group)
 }
 
-/// What a stream's producers have added, as a note has it.
+/// The idempotent ids of a stream's producers, in the form of a note.
 pub(super) fn idempotence(known: &Idempotence) -> Vec<u8> {
     let mut out = Vec::new();
     let (limits, (added, duplicates)) = (known.limits(), known.totals());

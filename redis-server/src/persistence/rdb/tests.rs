@@ -190,7 +190,7 @@ fn what_producers_have_added_stands_before_their_stream() {
     assert_eq!(fault.map(|fault| fault.cause), Some(Cause::Element));
 }
 
-/// What Redis 7.4 writes of a small hash: a listpack of fields, values and times, 0 where there is none.
+/// Redis 7.4 writes a small hash as a listpack of fields, values and times, 0 where there is none.
 #[test]
 fn a_listpack_with_times_is_read() {
     let mut list = Listpack::default();
@@ -223,7 +223,7 @@ fn footers_are_checked() {
     check(&strange, Refused::Content);
 }
 
-/// What is damaged is refused, or is a value that can be used; nothing panics.
+/// A damaged payload is refused, or restores a value that can be used. Nothing panics.
 #[test]
 fn damage_does_no_harm() {
     let mut rng = Rng::new(17);
@@ -308,7 +308,7 @@ fn a_consumer_that_was_given_nothing_stays_so() {
     }
 }
 
-/// What is restored can be used: no command panics, whatever it was.
+/// A restored value can be used: no command panics, whatever its content.
 #[test]
 fn what_is_restored_can_be_used() {
     let mut session = session(&["--enable-debug-command", "yes"]);
@@ -482,7 +482,7 @@ fn damage_is_a_fault_or_another_file() {
     assert!(read > 1000 && refused > 1000, "{read} read, {refused} refused");
 }
 
-/// What other versions write, and we do not.
+/// Types that other versions write, but this one does not.
 #[test]
 fn other_versions_are_read_or_refused_by_name() {
     let cause = |body: &[u8]| {

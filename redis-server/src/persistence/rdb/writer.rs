@@ -40,7 +40,7 @@ impl Default for WriteOptions {
     }
 }
 
-/// What a file says of a key's use.
+/// A key's usage in a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Access {
     /// Nothing: no policy of eviction asks for it.
@@ -80,7 +80,7 @@ impl<W: Write> Writer<W> {
         save::string(&mut self.packed(), code);
     }
 
-    /// What follows belongs to database `number`, and is so many keys, some of which expire.
+    /// The next records belong to database `number`. The numbers of keys are hints for the reader.
     pub fn database(&mut self, number: usize, keys: usize, expiring: usize) {
         database(&mut self.out, number);
         self.out.put(&[opcode::SIZES]);
@@ -98,7 +98,7 @@ impl<W: Write> Writer<W> {
         Compressing { out: &mut self.out, compressor: self.compressor.as_mut() }
     }
 
-    /// What was taken out of [`Records`].
+    /// Writes the records of [`Records`].
     pub fn records(&mut self, encoded: &Encoded) {
         let mut from = 0;
         for (head, text) in &encoded.strings {
@@ -117,7 +117,7 @@ impl<W: Write> Writer<W> {
         self.out.put(bytes);
     }
 
-    /// Whether the file could not be written: what else comes is thrown away.
+    /// Whether the file could not be written; later data is dropped.
     pub fn has_failed(&self) -> bool {
         self.out.failed.is_some()
     }
@@ -145,8 +145,8 @@ impl<W: Write> Writer<W> {
     }
 }
 
-/// Records that are made before they are written: each run of them says which database it belongs to. Strings are not
-/// compressed yet: whoever makes records has a lock that others wait for.
+/// Records that are made before they are written: each run of them says which database it belongs to. Strings are not compressed yet,
+/// because the thread that makes records holds a lock that others wait for.
 pub struct Records {
     encoded: Encoded,
     database: Option<usize>,

@@ -257,7 +257,7 @@ fn parse_long_decimal(negative: bool, mut mantissa: Big, exponent: i32) -> Exten
     Extended::round(negative, quotient, excess as i32 - shift as i32, more)
 }
 
-/// What a hexadecimal text says: `value * 2^exponent`, or a little more.
+/// The value of a hexadecimal text: `value * 2^exponent`, or a little more.
 pub(super) struct Hexadecimal {
     negative: bool,
     value: u128,

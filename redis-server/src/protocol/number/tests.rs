@@ -175,7 +175,7 @@ fn sums() {
     check("1e17", "0.5", "100000000000000000.5");
 }
 
-/// What a genuine server says of a score and of a sum is what is said here.
+/// Scores and sums read and print as in Redis.
 #[test]
 fn reads_and_prints_like_a_genuine_server() {
     let Some(mut oracle) = Oracle::start("number") else { return };

@@ -1,4 +1,4 @@
-//! What a chain is made of, for those who write it down: the numbers of each filter, and its bits.
+//! The parts of a filter chain for dumps: the parameters of each filter, and its bits.
 
 use super::{Bloom, Filter, MAX_BYTES, MAX_FILTERS, MAX_HASHES, options};
 

@@ -3,7 +3,7 @@
 const MULTIPLIER: u64 = 0xc6a4_a793_5bd1_e995;
 const SHIFT: u32 = 47;
 
-/// What an element's bits follow from.
+/// The hashes that determine an element's bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Hash {
     first: u64,

@@ -221,7 +221,7 @@ impl Filter {
     /// An empty one, of at most so many bytes.
     fn new(error: f64, capacity: u64, most: u64) -> Result<Self, Refused> {
         let bits_per_item = -error.ln() / LN_2_SQUARED;
-        // What does not fit is the largest number.
+        // The cast saturates: a larger number becomes `u64::MAX`.
         let bytes = ((capacity as f64 * bits_per_item) as u64).div_ceil(64).saturating_mul(8);
         if bytes > most {
             return Err(Refused::Size);

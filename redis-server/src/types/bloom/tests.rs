@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// What RedisBloom 2.8 has after `BF.RESERVE db 0.1 5` and eleven letters, which make it grow once.
+/// Compares with RedisBloom 2.8 after `BF.RESERVE db 0.1 5` and eleven letters, which make it grow once.
 #[test]
 fn bits_and_numbers_are_those_of_redisbloom() {
     let mut filter = Bloom::new(0.1, 5, Some(2)).unwrap();

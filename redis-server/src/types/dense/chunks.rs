@@ -5,8 +5,8 @@ use std::slice;
 use crate::types::{GROWS_SLOWLY, allocated};
 
 /// A vector of which an addition moves the elements of its last piece at most, and a list of pieces, which is an ordinary vector: 24 bytes
-/// for each `CHUNK` elements. A piece grows to the allocator's next size, or by an eighth of all elements where that is more: what there is to
-/// spare is small, and little is moved for it.
+/// for each `CHUNK` elements. A piece grows to the allocator's next size, or by an eighth of all elements if that is more. Little space
+/// stays unused, and few elements move.
 #[derive(Clone)]
 pub(super) struct Chunks<T, const CHUNK: usize> {
     /// The first `CHUNK` elements: all that a small table has, without a list of pieces.
@@ -119,7 +119,7 @@ impl<T, const CHUNK: usize> Chunks<T, CHUNK> {
 fn grow<T>(piece: &mut Vec<T>, all: usize, most: usize) {
     let len = piece.len();
     let more = if len * size_of::<T>() < GROWS_SLOWLY { len / 2 } else { all / 8 };
-    // What is aligned to more than any allocation is cut out of one that is so much longer.
+    // For an alignment above that of any allocation, the buffer is longer by `align` bytes.
     let align = if align_of::<T>() > align_of::<u128>() { align_of::<T>() - 1 } else { 0 };
     let room = (allocated((len + more.max(1)) * size_of::<T>() + align) - align) / size_of::<T>();
     piece.reserve_exact(room.min(most) - len);

@@ -15,14 +15,14 @@ use foldhash::fast::RandomState;
 
 use self::chunks::Chunks;
 use self::index::Index;
-/// An element of a [`Dense`] table: what it is found by.
+/// An element of a [`Dense`] table, with its lookup key.
 pub(super) trait Keyed {
     type Key: Key + ?Sized;
 
     fn key(&self) -> &Self::Key;
 }
 
-/// What an element is found by: equal ones have equal hashes.
+/// The lookup key of an element: equal keys have equal hashes.
 pub(super) trait Key: Eq {
     fn write_to(&self, hasher: &mut impl Hasher);
 }
@@ -41,7 +41,7 @@ impl Key for i64 {
     }
 }
 
-/// Elements of a piece of the array, of 16 to 96 KiB: what an addition moves at most.
+/// Elements of a piece of the array, of 16 to 96 KiB. An addition moves at most so many.
 const CHUNK: usize = 2048;
 
 /// Buckets that a scan looks into for each element that it is asked for, as in Redis: few have none.

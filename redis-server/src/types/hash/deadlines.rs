@@ -40,7 +40,7 @@ impl Due {
     }
 }
 
-/// What others know of the times: when the first is said to be over, and who counts such hashes.
+/// The state of the expiry index: the first deadline that it has noted for this hash, and the counter of such hashes.
 #[derive(Debug, Default)]
 struct Watch {
     at: Option<u64>,
@@ -63,7 +63,7 @@ impl Drop for Watch {
 }
 
 impl Clone for Deadlines {
-    /// Nobody knows of the copy.
+    /// The copy is not in the expiry index.
     fn clone(&self) -> Self {
         Self { pages: self.pages.clone(), due: self.due.clone(), watch: Watch::default() }
     }
@@ -165,7 +165,7 @@ impl Deadlines {
         self.watch.at = Some(at);
     }
 
-    /// Nobody knows of the times.
+    /// Removes the hash from the expiry index.
     pub(super) fn unwatch(&mut self) {
         self.watch.leave();
     }
@@ -232,7 +232,7 @@ mod tests {
         assert!((PAGE * 8..PAGE * 8 + 200).contains(&deadlines.memory()), "{}", deadlines.memory());
     }
 
-    /// Whoever counts hashes with times sees each once, as long as it has some and was not copied.
+    /// The counter includes each hash with deadlines once, as long as it has some. A copy does not count.
     #[test]
     fn is_counted_while_it_is_there() {
         let count = Arc::<AtomicUsize>::default();

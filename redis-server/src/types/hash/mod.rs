@@ -1,7 +1,7 @@
 //! Hashes: fields and their values, some of which may expire.
 //!
-//! The type has no clock: what is read is read [`at`](Hash::at) a moment, at which fields whose time is over are not there.
-//! They stay in the hash, and in its length, until somebody takes them out.
+//! The type has no clock: reads go [`at`](Hash::at) a moment, and skip fields that have expired by then. They stay in the hash, and in its
+//! length, until somebody takes them out.
 
 mod deadlines;
 mod live;
@@ -281,21 +281,21 @@ impl Hash {
         self.deadlines().and_then(Deadlines::watched)
     }
 
-    /// Whoever keeps track knows of the time `at`, and counts the hash as long as fields of it expire.
+    /// Notes that the expiry index has the deadline `at`. `count` includes the hash as long as fields of it expire.
     pub fn watch(&mut self, at: u64, count: &Arc<AtomicUsize>) {
         if let Some(deadlines) = self.deadlines_mut() {
             deadlines.watch(at, count);
         }
     }
 
-    /// Nobody keeps track any more: the hash has left the place where that was done.
+    /// Ends the effect of `watch`, as the hash leaves its database.
     pub fn unwatch(&mut self) {
         if let Some(deadlines) = self.deadlines_mut() {
             deadlines.unwatch();
         }
     }
 
-    /// What `OBJECT ENCODING` answers.
+    /// The reply of `OBJECT ENCODING`.
     pub fn encoding(&self) -> &'static str {
         match &self.0 {
             Repr::Packed(_) => "listpack",

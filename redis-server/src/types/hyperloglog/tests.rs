@@ -67,7 +67,7 @@ fn what_is_corrupt_is_found() {
                 break;
             }
         }
-        // Whatever it is, nothing panics.
+        // No input causes a panic.
         let counted = count(&bytes);
         let _ = describe(&bytes);
         let mut copy = bytes.clone();

@@ -25,7 +25,7 @@ pub struct Edits<'j> {
     places: Vec<Place>,
     holders: Vec<Holder>,
     edits: Vec<Edit>,
-    /// What is put in, one behind the other.
+    /// The new bytes of all edits, one after the other.
     fresh: Vec<u8>,
 }
 
@@ -223,7 +223,7 @@ impl<'j> Edits<'j> {
         self.edit(end..end, &[&key, value.raw()], holder, 1)
     }
 
-    /// Makes the changes. What was to be changed inside of what goes is gone.
+    /// Makes the changes. A change inside of a removed or replaced value has no effect.
     ///
     /// # Errors
     /// [`Refused::Size`]; nothing has changed then.
@@ -275,7 +275,7 @@ impl<'j> Edits<'j> {
         for Edit { start, end, fresh, holder, count } in &self.edits {
             self.grow(&mut growths, *holder, fresh.len() as isize - (end - start) as isize, *count);
         }
-        // What stands inside of another begins behind it.
+        // A nested container starts behind the container that holds it, so the last is the innermost.
         while let Some((at, Growth { holder, bytes, count })) = growths.pop_last() {
             let node = Node::new(self.document, at as usize);
             let content = node.content();
@@ -288,7 +288,7 @@ impl<'j> Edits<'j> {
             self.grow(&mut growths, self.holders[holder as usize].parent, change, 0);
             self.edits.push(Edit { start: old.start, end: old.end, fresh: new, holder, count: 0 });
         }
-        // What is put in front of a container stands in front of its head, too.
+        // Bytes that are inserted in front of a container stand in front of its head, too.
         self.edits.sort_by_key(|edit| edit.start);
     }
 

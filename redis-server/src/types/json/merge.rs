@@ -11,8 +11,8 @@ use super::{Json, Refused};
 /// Members up to which a name is looked for one by one.
 const FEW: usize = 8;
 
-/// What becomes of `target` by `patch`: members that are `null` in the patch go, others are merged or added, and whatever is no
-/// object takes the other's place.
+/// Applies `patch` to `target`: members that are `null` in the patch go, others are merged or added. A value that is no object replaces the
+/// other one.
 ///
 /// # Errors
 /// It would be too deep or too large.

@@ -1,10 +1,10 @@
 //! JSON documents, packed: a document is one run of bytes, in which every value is a byte that says what it is and what it needs
 //! behind it (`node`).
 //!
-//! A container knows how many bytes its content has, so it is stepped over at once; nothing points anywhere, so a document
-//! is copied and freed as one block, however deep it is. What is changed goes through [`Edits`], which splice other bytes in and
-//! put the heads of the containers around them right. Small documents take fewer bytes than their text. The price: an
-//! element is found by stepping over those in front of it, and a change moves what stands behind it.
+//! A container knows how many bytes its content has, so it is stepped over at once; nothing points anywhere, so a document is copied and
+//! freed as one block, however deep it is. Changes go through [`Edits`], which splice in other bytes and correct the heads of the
+//! containers around them. Small documents take fewer bytes than their text. The price: an element is found by stepping over those in front
+//! of it, and a change moves what stands behind it.
 //!
 //! ```
 //! use redis_server::types::json::{Json, Path};
@@ -159,7 +159,7 @@ impl Json {
         budget
     }
 
-    /// What a path finds, in the order of RFC 9535: a value in front of those inside of it.
+    /// The values that a path matches, in the order of RFC 9535: a value in front of those inside of it.
     ///
     /// # Errors
     /// [`Refused::Work`].
@@ -180,7 +180,7 @@ impl Json {
         Ok(found.into_iter().map(|at| Node::new(&self.bytes, at as usize)))
     }
 
-    /// What a path finds, to be changed, each value once.
+    /// The values that a path matches, each once, for changes.
     ///
     /// # Errors
     /// [`Refused::Work`].

@@ -52,7 +52,7 @@ pub struct Node<'a> {
     at: usize,
 }
 
-/// What a value is.
+/// The type of a value, with its content.
 #[derive(Clone, Copy)]
 pub enum Kind<'a> {
     /// `null`
@@ -145,7 +145,7 @@ impl<'a> Node<'a> {
         }
     }
 
-    /// What it is.
+    /// The value's type and content.
     pub fn kind(self) -> Kind<'a> {
         let number = Kind::Number;
         match self.tag() {
@@ -177,7 +177,7 @@ impl<'a> Node<'a> {
         &self.document[self.at + head..self.end()]
     }
 
-    /// What a container has in it; nothing for what is none.
+    /// A container's content; empty for any other value.
     pub(super) fn content(self) -> Content<'a> {
         let (head, left) = match self.tag() {
             ARRAY8 | OBJECT8 => (HEAD8, self.document[self.at + 2].into()),
@@ -234,7 +234,7 @@ fn decimal(digits: i32, scale: usize) -> Number {
     Number::Double(f64::from(digits) / POWERS[scale])
 }
 
-/// What is left of a container's content.
+/// The rest of a container's content.
 #[derive(Clone, Copy)]
 pub(super) struct Content<'a> {
     document: &'a [u8],

@@ -5,9 +5,8 @@ use super::merge::Index;
 use super::node::{Kind, Node};
 use super::{Json, MAX_BYTES, Refused};
 
-/// What becomes of `old` when `change` makes a new value of each value in it, `old` itself included, that stands at one of the places
-/// `found`, which ascend. A value changes before those inside of it; these are passed by where the new value has none in their place.
-/// So does RedisJSON.
+/// Returns `old` with a new value at each of the places `found`, which must ascend; `change` makes the new value. `old` itself may be among
+/// them. A value changes before those inside of it. A place that the new value no longer has is skipped, as in RedisJSON.
 ///
 /// # Errors
 /// Those of `change`; it would be too deep or too large.

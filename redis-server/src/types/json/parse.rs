@@ -13,7 +13,7 @@ use super::node::Number;
 pub struct ParseError {
     /// Bytes in front of the place.
     at: usize,
-    /// What stands there, if anything does.
+    /// The byte there; `None` at the end.
     found: Option<u8>,
     cause: Cause,
 }
@@ -122,7 +122,7 @@ impl<'t> Parser<'t> {
         }
     }
 
-    /// What stands behind a value, up to where the next one begins; true at the end of the document.
+    /// Reads the separators behind a value, up to the next value. Returns true at the end of the document.
     fn end_values(&mut self) -> Result<bool, ParseError> {
         loop {
             let next = self.next_byte();
@@ -217,7 +217,7 @@ impl<'t> Parser<'t> {
         }
     }
 
-    /// What stands behind a backslash.
+    /// Reads an escape sequence behind its backslash.
     fn escape(&mut self) -> Result<(), ParseError> {
         let byte = match self.peek() {
             Some(byte @ (b'"' | b'\\' | b'/')) => byte,

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 
 use super::node::{Kind, Node, Number};
 
-/// What stands between the parts of a text.
+/// The whitespace between the parts of a text.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Style<'a> {
     /// In front of what stands in a container, once for each container.
@@ -20,7 +20,7 @@ impl Style<'_> {
     /// Nothing.
     pub const PLAIN: Self = Style { indent: b"", newline: b"", space: b"" };
 
-    /// What stands in front of a part in so many containers.
+    /// Writes the line break and the indentation of a part at nesting depth `level`.
     fn line<E>(&self, level: usize, out: &mut (impl FnMut(&[u8]) -> Result<(), E> + ?Sized)) -> Result<(), E> {
         if !self.newline.is_empty() {
             out(self.newline)?;

@@ -241,7 +241,7 @@ fn hostile_paths_end() {
         let ended = document.find(&path).map(|found| found.len());
         assert!(matches!(ended, Err(Refused::Work(_))), "{}: {ended:?}", path.text());
     }
-    // What one `..` takes is far below.
+    // A single `..` stays far below the limit.
     let path = Path::parse(b"$..*").unwrap();
     assert_eq!(wide.find(&path).unwrap().len(), 8000);
 }
@@ -341,7 +341,7 @@ impl Tree {
         }
     }
 
-    /// What is made of every number, of the arrays, and of the members called `k1`.
+    /// Changes every number, the arrays, or the members called `k1`, depending on `edit`.
     fn edited(&self, edit: usize) -> Self {
         let inner = |value: &Self| value.edited(edit);
         match (self, edit) {

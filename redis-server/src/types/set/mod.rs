@@ -181,7 +181,7 @@ impl Set {
         }
     }
 
-    /// What `OBJECT ENCODING` answers.
+    /// The reply of `OBJECT ENCODING`.
     pub fn encoding(&self) -> &'static str {
         match &self.0 {
             Repr::Ints(_) => "intset",
@@ -364,7 +364,7 @@ mod tests {
         assert!(numbers.iter().all(|number| seen.contains(number)));
         assert!(words > 0 && seen.len() > numbers.len(), "{words}");
         assert_eq!((set.len(), set.encoding()), (numbers.len() + words, "hashtable"));
-        // Who is asked for more at a time is given both kinds at once.
+        // With a large count, one step returns numbers and words.
         let mut seen = BTreeSet::new();
         assert_eq!(set.scan(0, 100_000, &mut |member| assert!(seen.insert(member.to_vec()))), 0);
         assert_eq!(seen.len(), set.len());

@@ -257,7 +257,7 @@ impl SortedSet {
         }
     }
 
-    /// What `OBJECT ENCODING` answers.
+    /// The reply of `OBJECT ENCODING`.
     pub fn encoding(&self) -> &'static str {
         match &self.0 {
             Repr::Packed(_) => "listpack",

@@ -149,7 +149,7 @@ fn builders_sort() {
         assert_eq!(set.encoding(), if model.len() > LIMITS.max_listpack_entries { "skiplist" } else { "listpack" });
         check(&set, &model, &mut rng);
         assert_eq!(set.members().map(owned).collect::<Model>(), model);
-        // What was made at once can be changed like any other.
+        // A set that was built at once changes like any other.
         for _ in 0..2 * count {
             let (member, score) = (member(&mut rng, count * 2), score(&mut rng));
             match rng.below(2) {

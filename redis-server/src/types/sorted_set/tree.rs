@@ -1,7 +1,7 @@
 //! The order of a large sorted set: a B+ tree of (score, id) that counts what lies below each node.
 //!
-//! The tree does not know the members that ids stand for; whoever searches brings the comparison. Every question is
-//! asked as "how many keys, from the first on, satisfy this": ranks are the only positions.
+//! The tree does not know the members that ids stand for; the caller of a search brings the comparison. Every question is asked as "how
+//! many keys, from the first on, satisfy this": ranks are the only positions.
 
 use std::ops::Range;
 

@@ -1,4 +1,4 @@
-//! Consumer groups: who has been given which entry, and has not acknowledged it yet.
+//! Consumer groups: the entries that were delivered to each consumer and not acknowledged yet.
 
 use std::collections::{BTreeMap, BTreeSet, btree_map};
 use std::sync::Arc;

@@ -68,7 +68,7 @@ impl fmt::Display for StreamId {
     }
 }
 
-/// What stands before and behind the first `-`.
+/// The parts before and behind the first `-`.
 fn halves(text: &[u8]) -> Option<(&[u8], Option<&[u8]>)> {
     if text.len() > MAX_TEXT {
         return None;

@@ -65,7 +65,7 @@ impl Idempotence {
         Self { limits, producers: BTreeMap::new(), added: 0, duplicates: 0 }
     }
 
-    /// What a file says that was known; `None` if that cannot be.
+    /// Restores the ids of a file; `None` if the file is not consistent.
     pub fn from_parts<'a>(
         limits: IdmpLimits,
         (added, duplicates): (u64, u64),
@@ -87,7 +87,7 @@ impl Idempotence {
         self.limits
     }
 
-    /// Sets the limits; what is known is forgotten if they are others.
+    /// Sets the limits. A change forgets all ids.
     pub fn set_limits(&mut self, limits: IdmpLimits) {
         if limits != self.limits {
             self.limits = limits;
@@ -158,8 +158,8 @@ impl Idempotence {
         (now + 1).saturating_sub(self.limits.duration_s * 1000)
     }
 
-    /// Forgets what this producer and the next one have outlived. Producers that have gone make room so: whoever stays comes by
-    /// at those behind it one by one, as each of them goes when all its ids have.
+    /// Forgets what this producer and the next one have outlived. Each call also visits the next producer, so that calls of active
+    /// producers remove inactive ones, once all their ids are too old.
     fn forget(&mut self, pid: &[u8], now: u64) {
         let oldest = self.oldest(now);
         let behind = (Bound::Excluded(pid), Bound::Unbounded);

@@ -26,7 +26,7 @@ impl Default for StreamLimits {
     }
 }
 
-/// What is to be trimmed from a stream's front.
+/// A trimming of a stream's front.
 #[derive(Clone, Copy, Debug)]
 pub struct Trim {
     /// Until when.
@@ -37,7 +37,7 @@ pub struct Trim {
     pub limit: u64,
 }
 
-/// What a trimmed stream still holds.
+/// The bound of a trimming.
 #[derive(Clone, Copy, Debug)]
 pub enum TrimTo {
     /// So many entries.
@@ -58,7 +58,7 @@ pub struct Log {
     entries_added: u64,
 }
 
-/// What a dump says of a log.
+/// The parts of a log in a dump.
 #[derive(Debug)]
 pub struct LogParts {
     /// The blocks by key.

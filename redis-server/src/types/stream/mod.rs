@@ -35,7 +35,7 @@ pub struct Stream {
     pub log: Log,
     /// The groups by name.
     pub groups: BTreeMap<Box<[u8]>, Group>,
-    /// What producers have added lately, from the first call on that says so.
+    /// The recent idempotent ids of producers. `None` until the first call with such an id.
     pub idempotence: Option<Box<Idempotence>>,
 }
 

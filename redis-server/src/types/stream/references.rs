@@ -1,8 +1,8 @@
-//! What becomes of the groups' pending entries when the stream loses them (`KEEPREF`, `DELREF`, `ACKED`).
+//! Effects on the groups' pending entries when entries leave the stream (`KEEPREF`, `DELREF`, `ACKED`).
 
 use super::{Stream, StreamId, Trim, TrimTo};
 
-/// What is done about groups that have been given an entry which is to be deleted, or will be.
+/// The treatment of references: pending entries in groups, or groups that have not read an entry yet.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum References {
     /// Nothing: it stays pending, without content.
@@ -14,7 +14,7 @@ pub enum References {
     Acknowledged,
 }
 
-/// What a trimming has done, in the order in which it is to be done again.
+/// The effects of a trimming, in the order in which a replica must repeat them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Trimmed {
     /// Entries that went.

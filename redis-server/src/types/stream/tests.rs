@@ -134,7 +134,7 @@ fn idle_entries_are_found_by_the_time_of_their_delivery() {
     assert_eq!(idle(&mut group, 30, usize::MAX), [2, 3, 5, 1]);
     assert_eq!(group.unsorted(), 0);
     assert_eq!(idle(&mut group, 30, 2), [2, 3]);
-    // What changes from now on is noted.
+    // Later changes keep the order.
     assert!(group.deliver_again(id(2, 0), 50));
     assert!(group.assign(id(3, 0), b"bob", 5, |count| count));
     assert!(group.acknowledge(id(5, 0)));
@@ -188,7 +188,7 @@ fn trimming_minds_what_groups_have_not_acknowledged() {
     check(TrimTo::Len(1), true, 0, Acknowledged, &[2, 5, 6], &[2, 5]);
     check(TrimTo::MinId(id(4, 0)), true, 0, Acknowledged, &[2, 3, 4, 5, 6], &[2, 5]);
     check(TrimTo::Len(0), true, 3, Delete, &[3, 4, 5, 6], &[5]);
-    // Nobody refers to entries of a stream without groups.
+    // Without groups, a stream has no references.
     let mut stream = full();
     stream.groups.clear();
     assert_eq!(stream.trim(&Trim { to: TrimTo::Len(2), approximate: false, limit: 0 }, Acknowledged).count, 4);

@@ -39,7 +39,7 @@ const DEBIAN: Kit = kit! {
     install: "sh install.sh",
 };
 
-/// What comes of `application` on our server and, where there is one, on a genuine server.
+/// The results of `application` on our server and, if there is one, on a genuine server.
 fn on_both<T>(mut application: impl FnMut(SocketAddr) -> T) -> (T, Option<T>) {
     let server = Server::start();
     let ours = application(server.addr);
@@ -120,7 +120,7 @@ impl Drop for Running {
     }
 }
 
-/// What `GET /metrics` answers, or `None` while nobody listens.
+/// The response to `GET /metrics`, or `None` while the port is closed.
 fn scrape(port: u16) -> Option<String> {
     let mut stream = TcpStream::connect(("127.0.0.1", port)).ok()?;
     stream.set_read_timeout(Some(PATIENCE)).unwrap();

@@ -47,7 +47,7 @@ fn six(name: &str, is_genuine: fn(usize) -> bool) -> Vec<Node> {
     nodes
 }
 
-/// What `redis-cli --cluster` says to this.
+/// The output of `redis-cli --cluster`.
 fn manage(words: &[&str]) -> String {
     printed(Command::new("redis-cli").arg("--cluster").args(words).arg("--cluster-yes"))
 }

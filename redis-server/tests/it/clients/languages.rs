@@ -89,7 +89,7 @@ fn queues_locks_limiters_sessions() {
         return;
     }
     check(&JS, "node", &["--no-warnings", "applications.js"]);
-    // What the script expects is what comes of a genuine server, too.
+    // A genuine server fulfils the script's expectations, too.
     if let (Some(folder), Some(mut genuine)) = (JS.installed(), Genuine::start(&[])) {
         let port = genuine.listen().port().to_string();
         let said =

@@ -14,7 +14,7 @@ use crate::support::until;
 /// Tests that our server runs.
 struct Newer {
     tests: Tests,
-    /// Whom they take the server for: its `compatibility`.
+    /// The server that they expect: its `compatibility`.
     level: &'static str,
     /// Those that the library can be told.
     protocols: &'static [&'static str],
@@ -100,7 +100,7 @@ const GO_REDIS: Newer = Newer {
 const GLIDE: Newer = Newer {
     tests: Tests { name: "valkey-glide", kit: GLIDE_SUITE, command: glide_command, verdict: glide_verdict },
     level: "valkey-9",
-    // What the library takes itself.
+    // The library chooses this protocol itself.
     protocols: &["3"],
     cluster: true,
     known: &[],
@@ -171,7 +171,7 @@ impl Newer {
         self.tests.run(folder, &ports, protocol)
     }
 
-    /// What fails and is not known, and names of `known` that have become untrue: complaints by name.
+    /// Unknown failures, and names in `known` that no longer apply: complaints by name.
     #[track_caller]
     fn complaints(&self, protocol: &str, results: &Results) -> Results {
         let (name, all) = (self.tests.name, passed(results));
@@ -207,7 +207,7 @@ fn own_tests_of_newer_commands() {
         let started: Vec<_> = started.collect();
         for ((newer, folder, protocol), run) in runs.iter().zip(started) {
             let mut complaints = newer.complaints(protocol, &run.join().unwrap());
-            // What fails by chance, with all other tests beside, does not do so each time.
+            // A random failure, under the load of all other tests, does not repeat each time.
             for _ in 0..RETRIES {
                 if complaints.is_empty() {
                     break;

@@ -83,7 +83,7 @@ const REDIS_PY_MODULES: Suite = Suite {
     least: 60,
 };
 
-/// What is no type of ours.
+/// Types that this server lacks.
 const CUCKOO: &str = "CF.* is not supported";
 const COUNT_MIN: &str = "CMS.* is not supported";
 const TOP_K: &str = "TOPK.* is not supported";
@@ -115,7 +115,7 @@ fn go_redis_command(ports: &[u16], protocol: &str) -> Command {
 pub(super) fn ginkgo(ports: &[u16], protocol: &str, version: &str) -> Command {
     let mut suite = Command::new("./suite");
     suite
-        // A fixed order. What fails is tried once more: many tests measure time, or wait a little and look.
+        // A fixed order. Failed tests run once more: many tests measure time, or wait a little and look.
         .args(["-test.v", "-ginkgo.no-color", "-ginkgo.seed", "1", "-ginkgo.flake-attempts", "2"])
         .env("SERVER_PORT", ports[0].to_string())
         .env("SERVER_PROTOCOL", protocol)
@@ -180,7 +180,7 @@ pub(super) fn redis_py_verdict(line: &str) -> Option<Verdict> {
 /// How often a run is repeated that differs.
 pub(super) const RETRIES: usize = 3;
 
-/// What became of the tests, by name; an error is what the test said.
+/// The results of the tests, by name; an error is the test's message.
 pub(super) type Results = BTreeMap<String, Result<(), String>>;
 
 /// A run with the genuine server and one with ours.
@@ -226,8 +226,7 @@ impl Suite {
         Some([genuine, ours])
     }
 
-    /// What of the genuine server's results ours do not share, and names of `known` that have become untrue: complaints by
-    /// name.
+    /// Results of the genuine server that differ from ours, and names in `known` that no longer apply: complaints by name.
     #[track_caller]
     fn differences(&self, protocol: &str, pair: Pair<'_>) -> Results {
         let [genuine, ours] = pair.map(|run| run.join().unwrap());

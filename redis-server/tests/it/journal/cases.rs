@@ -1,11 +1,11 @@
-//! What clients do, and what is to be said of it.
+//! Clients' commands, and the journal that they cause.
 
-/// What clients do.
+/// Commands of clients, and the expected journal.
 pub(super) struct Case {
     /// Commands between ` / `. `& …`: of a second client, which has to wait. `wait`: until times of some milliseconds are over.
     /// `~ REPLY …`: again and again, until this is the reply (there is a key `mark`). `{dump}`, `{functions}`, `{port}`: something dumped, the port of another server.
     pub(super) lines: &'static str,
-    /// What we say, and why, where it is not what the genuine server says.
+    /// Our journal, and the reason, where it differs from that of the genuine server.
     pub(super) ours: Option<(&'static str, &'static str)>,
 }
 
@@ -61,7 +61,7 @@ pub(super) const CASES: &[Case] = &[
         "each key is deleted when the target has it, also if the conversation breaks off later",
     ),
     c("SET k v / MIGRATE 127.0.0.1 {port} k 0 5000 COPY REPLACE"),
-    // What only reads says nothing.
+    // Reads record nothing.
     c(
         "SET k v / GET k / EXISTS k / TTL k / TYPE k / TOUCH k / OBJECT ENCODING k / STRLEN k / SCAN 0 / KEYS * / RANDOMKEY / DUMP k",
     ),
@@ -206,7 +206,7 @@ pub(super) const CASES: &[Case] = &[
         "SET k v",
         "messages change nothing that is kept, and nobody else reads the stream yet",
     ),
-    // What expires: alone, met by who writes, met by who only looks, in a transaction.
+    // Expiry: alone, found by a write, found by a read, in a transaction.
     c("SET k v PX 1 / SET l v / ~ 2 DBSIZE / GET k"),
     c("DEBUG SET-ACTIVE-EXPIRE 0 / SET k v PX 1 / wait / GET k / DEBUG SET-ACTIVE-EXPIRE 1"),
     c("DEBUG SET-ACTIVE-EXPIRE 0 / SET k v PX 1 / wait / SET k w / DEBUG SET-ACTIVE-EXPIRE 1"),
@@ -217,7 +217,7 @@ pub(super) const CASES: &[Case] = &[
     ),
 ];
 
-/// What the genuine server of the table above does not know, and what we say of it.
+/// Commands that the genuine server of the table above lacks, and our journal of them.
 pub(super) const NEWER: &[(&str, &str)] = &[
     (
         "HSET h a 1 b 2 / HPEXPIREAT h 9999999999000 FIELDS 2 a x / HEXPIREAT h 9999999999 NX FIELDS 2 a b / HEXPIRE h 100 FIELDS 2 a b",

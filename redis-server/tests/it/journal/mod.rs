@@ -1,4 +1,4 @@
-//! What the journal says: what a genuine server tells its replicas, and enough to make an equal server.
+//! The journal: the same commands as a genuine server sends to its replicas, and enough to make an equal server.
 
 mod cases;
 mod oracle;

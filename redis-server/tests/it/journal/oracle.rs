@@ -67,7 +67,7 @@ fn bulk(value: Value) -> Vec<u8> {
     }
 }
 
-/// Who says what was changed.
+/// The source of a server's changes.
 enum Teller {
     Journal(journal::Reader),
     /// A connection that the server takes for a replica's.
@@ -82,7 +82,7 @@ struct Side {
     reader: Reader,
 }
 
-/// What stands for something in the table's commands.
+/// The values of the placeholders in the table's commands.
 struct Known {
     dump: Vec<u8>,
     functions: Vec<u8>,
@@ -125,7 +125,7 @@ impl Side {
         Some((side, genuine))
     }
 
-    /// What was said of everything up to now.
+    /// The changes of all commands up to now.
     fn told(&mut self) -> String {
         const MARK: &str = "SET mark v";
         self.main.ask(&["SET", "mark", "v"]);

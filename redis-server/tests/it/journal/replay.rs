@@ -18,7 +18,7 @@ use crate::windows;
 const SEEDS: u64 = 8;
 const COMMANDS: usize = 3000;
 
-/// What the commands of windows do not have.
+/// Commands that are not among those of windows.
 pub(crate) const TEMPLATES: &[&str] = &[
     "SPOP E #|SPOP E|LMPOP 2 L L LEFT COUNT #|ZMPOP 2 Z Z MAX COUNT #|BLPOP L L 0.001|BLMOVE L L LEFT RIGHT 0.001|BZPOPMIN Z 0.001",
     "SUNIONSTORE E E E|SDIFFSTORE E E E|ZUNIONSTORE Z 2 Z Z|ZRANGESTORE Z Z 0 #|SORT L ALPHA STORE L|SMOVE E E #|LMOVE L L LEFT RIGHT",
@@ -144,7 +144,7 @@ fn the_stream_has_the_order_of_the_locks() {
     assert_eq!(ask(&mut replayed(&stream), "DEBUG DIGEST"), digest, "{}", said(&stream));
 }
 
-/// Who has waited is told when what it has taken is in the journal.
+/// A waiting client gets its reply when its change is in the journal.
 #[test]
 fn sessions_know_where_their_changes_end() {
     let server = Server::start();

@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// What is on disk, here and there: a genuine 7.0 does not say so of itself.
+/// Both sides report their synced data: a genuine 7.0 does not report its own.
 #[test]
 fn waitaof_counts_disks() {
     let first = Process::start(

@@ -44,7 +44,7 @@ impl Drop for Cutter {
     fn drop(&mut self) {
         self.stop.store(true, Relaxed);
         let _ = TcpStream::connect(self.addr);
-        // What went wrong there is told there.
+        // A panic of that thread is reported there.
         let _ = self.thread.take().map(thread::JoinHandle::join);
     }
 }
@@ -201,7 +201,7 @@ fn a_transaction_that_cuts_the_link_is_over_before_it_is_resumed() {
     let count = |name: &str| figure(name).parse::<u64>().unwrap();
     until("the link is up", || is_up(&second));
     let (mut here, mut there) = (first.connect(), second.connect());
-    // What it writes behind the cut is more than the backlog has.
+    // The transaction behind the cut is larger than the backlog.
     for round in 1..=5 {
         ask(&mut here, &["MULTI"]);
         ask(&mut here, &["CLIENT", "KILL", "TYPE", "replica"]);

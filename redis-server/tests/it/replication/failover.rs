@@ -209,7 +209,7 @@ fn a_client_that_can_is_sent_to_the_primary() {
     client.ask("MULTI");
     moved(client.ask("GET k"));
     assert!(client.ask("EXEC").text().starts_with("EXECABORT"));
-    // Who has not said it, or no longer, is answered as ever.
+    // A client without the option, or after RESET, gets the usual replies.
     assert_eq!(client.ask("RESET").text(), "RESET");
     for client in [&mut client, &mut plain] {
         assert_eq!(client.ask("GET k").text(), "v");

@@ -129,7 +129,7 @@ fn a_replica_whose_clients_are_paused_stands_still() {
     assert_eq!(other.ask("GET key"), Value::Bulk(b"3".to_vec()));
 }
 
-/// What was acknowledged before the server followed another has been sent, and nothing of the transaction in which it did.
+/// Acknowledged writes reach the replica before its server follows another one, and the transaction with REPLICAOF does not.
 #[test]
 fn a_replica_that_is_cut_off_has_what_was_acknowledged() {
     let primary = primary(&[]);

@@ -1,4 +1,4 @@
-//! What a replica answers while it takes a snapshot for all data, and what is left of one that cannot be taken.
+//! Replies of a replica during a full synchronization, and the data after a failed one.
 
 use std::io::{BufRead, BufReader, Write};
 use std::net::{TcpListener, TcpStream};
@@ -63,7 +63,7 @@ fn a_transaction_that_reads_is_refused_where_data_is_old_by_now() {
     let server = primary(&[("replica-serve-stale-data", "no")]);
     let (mut client, mut other) = (server.connect(), server.connect());
     client.ask("SET k v");
-    // Nobody answers there.
+    // The listener never replies.
     let silent = TcpListener::bind("127.0.0.1:0").unwrap();
     let follow = format!("REPLICAOF 127.0.0.1 {}", silent.local_addr().unwrap().port());
     for command in ["GET k", "PING"] {

@@ -153,7 +153,7 @@ fn a_cut_link_is_resumed() {
     assert_eq!(figure("sync_full"), "1");
 }
 
-/// Who follows a follower has the same, and goes on with it when the primary is gone.
+/// A replica of a replica has the same data, and continues when the primary is gone.
 #[test]
 fn chains_have_the_same_stream() {
     let primary = primary(&[]);
@@ -228,7 +228,7 @@ impl Replica {
 
 impl Drop for Replica {
     fn drop(&mut self) {
-        // What a test has left here helps nobody.
+        // Leftovers of a test are of no use.
         let _ = fs::remove_dir_all(&self.folder);
     }
 }
@@ -289,7 +289,7 @@ fn a_genuine_primary_s_limit_of_trimming_is_passed_over() {
     assert_eq!(replica.server.connect().ask("XLEN stream"), Value::Int(2));
 }
 
-/// Who follows ours goes on with another replica of the same stream, and with ours when it is promoted.
+/// A replica of ours continues with another replica of the same stream, and with ours when it is promoted.
 #[test]
 fn a_promoted_replica_is_followed_without_a_snapshot() {
     let first = primary(&[]);
@@ -322,7 +322,7 @@ fn a_promoted_replica_is_followed_without_a_snapshot() {
     assert_eq!(full(&second.server), "1", "all of them went on where they were");
 }
 
-/// What expires goes when the primary says so, and is absent before for whoever reads.
+/// A replica removes an expired key when the primary says so. Until then, reads treat the key as absent.
 #[test]
 fn a_replica_removes_nothing_of_its_own_accord() {
     let first = primary(&[]);
@@ -346,7 +346,7 @@ fn a_replica_removes_nothing_of_its_own_accord() {
     assert_eq!(there.reply(), Value::Array(words.to_vec()));
 }
 
-/// Who joins a chain late learns for which database the next command is, and gets a snapshot to which the stream fits.
+/// A late replica in a chain learns the database of the next command, and gets a snapshot that fits the stream.
 #[test]
 fn a_late_replica_of_a_replica_has_the_same() {
     let first = primary(&[]);

@@ -237,7 +237,7 @@ fn a_restarted_replica_goes_on_from_its_append_only_file() {
         assert_eq!(genuine.ask(&["WAIT", "1", "20000"]), Value::Int(1));
         assert_eq!(ask(&mut replica.connect(), &["DEBUG", "DIGEST"]), genuine.ask(&["DEBUG", "DIGEST"]));
     }
-    // What ours has said beside the commands disturbs nobody.
+    // Our annotations between the commands do not disturb the tool.
     let manifest = replica.folder.join("appendonlydir/appendonly.aof.manifest");
     match Command::new("redis-check-aof").arg(&manifest).output() {
         Ok(output) => assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout)),

@@ -84,7 +84,7 @@ impl Genuine {
             Some(path) => _ = fs::copy(path, folder.join("dump.rdb")).unwrap(),
             None => {}
         }
-        // What only ours has is not said.
+        // A setting that only our server has is left out.
         let known = settings.iter().filter(|(name, _)| name != "compatibility");
         let flags = known.flat_map(|(name, value)| [format!("--{name}"), value.clone()]);
         let started = Command::new(program)

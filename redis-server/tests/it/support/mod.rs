@@ -1,4 +1,4 @@
-//! What all modules share: servers, and clients that check every byte.
+//! Helpers of all modules: servers, and clients that check every byte.
 
 pub(crate) mod genuine;
 pub(crate) mod process;

@@ -24,7 +24,7 @@ pub(crate) enum Value {
     Attribute(Vec<(Self, Self)>),
 }
 
-/// What is wrong with the bytes.
+/// The fault in the bytes.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Malformed(pub(crate) String);
 

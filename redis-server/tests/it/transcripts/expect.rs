@@ -14,7 +14,7 @@ pub(crate) fn fits(value: &Value, expected: &[String], rules: &Rules) -> bool {
     if rules.order == Order::AsWritten {
         return lines_fit(&render(value), expected, rules.like);
     }
-    // What is written is read back into the tree that it shows, and both are put in order.
+    // The output parses back into the tree that it shows; both trees are then sorted.
     let mut actual = Tree::of(&render(value));
     let mut expected = Tree::of(expected);
     actual.sort(rules.order);

@@ -116,7 +116,7 @@ fn genuine_server_agrees() {
     });
 }
 
-/// What came after the version that Debian has.
+/// Commands that are newer than Debian's version.
 #[test]
 fn valkey_agrees() {
     if std::env::var_os("VALKEY_SERVER").is_none() {
@@ -146,7 +146,7 @@ fn shapes_differ(script: &Script, ours: &Outcome, genuine: &Outcome) -> Vec<(usi
         let step = &script.steps[*index];
         let Some(ours) = ours.replies.get(index) else { continue };
         let (ours, theirs) = (ours.shape(), theirs.shape());
-        // What is no error here and one there is told by the replay already.
+        // The replay already reports a reply that is an error on one side only.
         if !step.rules.any && !step.rules.like && ours != theirs && ours != "-" {
             failures.push((step.line, format!("the types on the wire differ: ours {ours}, genuine {theirs}")));
         }

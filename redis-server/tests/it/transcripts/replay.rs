@@ -24,12 +24,12 @@ pub(crate) struct Mode {
     pub(crate) recording: bool,
 }
 
-/// What a replay has come to.
+/// The result of a replay.
 #[derive(Default)]
 pub(crate) struct Outcome {
     /// The reply of each step that had one.
     pub(crate) replies: BTreeMap<usize, Value>,
-    /// What was not as written: number of the line, and the text.
+    /// Steps with another reply than written: number of the line, and the text.
     pub(crate) failures: Vec<(usize, String)>,
 }
 
@@ -65,7 +65,7 @@ struct Client {
     early: VecDeque<Value>,
 }
 
-/// What is on its way to us.
+/// A message on its way to us.
 enum Arrival {
     Reply(Value),
     Nothing,
@@ -73,7 +73,7 @@ enum Arrival {
 }
 
 impl Client {
-    /// What has come by now, or comes within a moment.
+    /// The next message, if it is here or comes within a moment.
     fn look(&mut self) -> Result<Arrival, String> {
         if let Some(value) = self.early.pop_front() {
             return Ok(Arrival::Reply(value));
@@ -263,7 +263,7 @@ impl Replay<'_> {
                 }
                 return Err(format!("it was expected to wait, and replied\n{}", render(&value).join("\n")));
             }
-            // What CLIENT PAUSE holds back is not counted as blocked by everyone.
+            // Some servers do not count a client that CLIENT PAUSE holds back as blocked.
             if start.elapsed().as_millis() > 300 {
                 break;
             }

@@ -11,7 +11,7 @@ pub(crate) struct Script {
     pub(crate) steps: Vec<Step>,
 }
 
-/// What happens, and where it is written.
+/// A step, and its line.
 #[derive(Debug)]
 pub(crate) struct Step {
     /// Number of its line, from 1.

@@ -16,7 +16,7 @@ use crate::support::server::Server;
 /// One connection.
 pub(crate) trait Wire {
     fn send(&mut self, bytes: &[u8]);
-    /// What has come: `None` when nothing has (after a moment), nothing when the connection is over.
+    /// The received bytes: `None` if there are none after a moment, empty at the connection's end.
     fn receive(&mut self) -> Option<Vec<u8>>;
 }
 

@@ -18,7 +18,7 @@ pub(super) struct Family {
     lines: &'static [&'static str],
 }
 
-/// What every type has.
+/// Commands for every type.
 const COMMON: &[&str] =
     &["DEL k", "PEXPIREAT k {deadline}", "~PEXPIREAT k {soon}", "PERSIST k", "RENAME k j", "COPY k j REPLACE"];
 /// One command of so many is of [`COMMON`].
@@ -310,7 +310,7 @@ pub(super) struct Words {
     pub(super) all: bool,
     /// A number that grows: ids of entries follow it.
     clock: u64,
-    /// What follows: a template, and its `k`.
+    /// The next commands: a template, and its `k`.
     queued: VecDeque<(&'static str, String)>,
 }
 
@@ -402,7 +402,7 @@ impl Words {
             "{g}" => self.pick(&["g", "h", ""]).to_owned(),
             "{c}" => self.pick(&["ann", "bob", "c"]).to_owned(),
             "{time}" => self.pick(&["0", "1", "1600000000000"]).to_owned(),
-            // What counts up from the largest number is a negative one in the genuine server.
+            // A count above the largest number wraps to a negative one in the genuine server.
             "{count}" => self
                 .pick(if self.all { &["0", "1", "5", "100", "9223372036854775807"] } else { &["0", "5", "100"] })
                 .to_owned(),

@@ -29,7 +29,7 @@ fn letter(key: &str) -> char {
     key.chars().next().expect("keys have letters")
 }
 
-/// What is asked of a key.
+/// The queries for a key.
 fn questions(key: &str) -> Vec<u8> {
     let value: &[&str] = match letter(key) {
         's' | 'p' => &["GET", key],
@@ -200,7 +200,7 @@ impl<'p> Pair<'p> {
         }
     }
 
-    /// What our side has now, which goes to the file, too.
+    /// The present value on our side, which also goes to the file.
     fn make(&mut self, key: &str, words: &[Vec<u8>]) -> Made {
         let now = i64::try_from(now_ms()).unwrap();
         let answers = ours(&mut self.source, &questions(key));

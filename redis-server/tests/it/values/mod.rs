@@ -1,4 +1,4 @@
-//! Whatever commands make of a value, it is the same value after it was written and loaded, by every way there is.
+//! A value is the same after it was written and loaded, by every route, whatever commands made it.
 //!
 //! Random commands lead values of every type into [shapes](shapes) that are seldom: each of them has a name and is counted, and a run
 //! that misses one fails. After each step the value goes through DUMP and RESTORE (which is MIGRATE's form, too), a file as a server
@@ -64,7 +64,7 @@ fn run(seed: u64, steps: usize) -> Counters {
     let mut routes = Routes::new(&source, &settings);
     let mut words = Words::new(seed, limit, true);
     let mut counters = Counters::new();
-    // What the last commands were, for the report.
+    // The last commands, for the report.
     let mut last = VecDeque::new();
     for step in 0..steps {
         let command = words.command(now_ms());

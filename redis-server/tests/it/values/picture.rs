@@ -1,4 +1,4 @@
-//! What a value is, down to what no command shows, as text.
+//! A value as text, with the properties that no command shows.
 
 use std::fmt::{self, Write};
 use std::hash::{DefaultHasher, Hasher};
@@ -28,7 +28,7 @@ pub(super) fn picture(entry: Option<&Entry>, now: u64, keeps: Keeps) -> String {
         _ = writeln!(out, "expires at {at}");
     }
     let value = entry.value();
-    // What has outgrown its compact form and shrunk again is compact when it is loaded, as in the genuine server.
+    // A value that outgrew its compact form and shrank again is compact after loading, as in the genuine server.
     _ = writeln!(out, "{}", value.type_name());
     match value {
         ValueRef::Str(text) => text.with(|text| _ = writeln!(out, "{}", Shown(text))),

@@ -88,7 +88,7 @@ pub(super) struct Routes {
     batches: usize,
 }
 
-/// What differs, or was refused, on which way.
+/// An error is the difference or the refusal, with its route.
 pub(super) type Outcome = Result<(), String>;
 
 impl Routes {

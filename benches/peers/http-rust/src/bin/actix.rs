@@ -34,7 +34,7 @@ async fn upload(mut body: web::Payload) -> impl Responder {
     length.to_string()
 }
 
-/// What comes goes back.
+/// Echoes each message.
 #[get("/ws")]
 async fn echo(request: HttpRequest, body: web::Payload) -> actix_web::Result<HttpResponse> {
     let (response, mut session, mut messages) = actix_ws::handle(&request, body)?;

@@ -27,7 +27,7 @@ async fn length(request: Request) -> String {
     length.to_string()
 }
 
-/// What comes goes back.
+/// Echoes each message.
 async fn echo(mut socket: WebSocket) {
     while let Some(Ok(message)) = socket.recv().await {
         if socket.send(message).await.is_err() {

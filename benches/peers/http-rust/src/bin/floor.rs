@@ -15,10 +15,10 @@ const ANSWER: &[u8] =
 const FIELDS: &[u8] = b"\x88\xbf\xbe\x0f\x0d\x02\x31\x35";
 const BODY: &[u8] = b"Hello from Rust";
 
-/// What an answer's head refers to, with the first answer: content-type and date.
+/// The header block of the first response: content-type and date, which later blocks refer to.
 const FIRST: &[u8] = b"\x88\x5f\x19text/plain; charset=utf-8\x61\x1dSat, 21 Nov 2026 12:00:00 GMT\x0f\x0d\x02\x31\x35";
 
-/// A value of 100 bytes, for `GET`; what else is asked by redis-benchmark is `SET`.
+/// A value of 100 bytes, for `GET`; the other command of redis-benchmark is `SET`.
 const VALUE: &[u8] =
     b"$100\r\nxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx\r\n";
 const OK: &[u8] = b"+OK\r\n";
@@ -50,7 +50,7 @@ fn main() -> std::io::Result<()> {
     Ok(())
 }
 
-/// What a connection speaks.
+/// The protocol of a connection.
 enum Protocol {
     Http1,
     /// With what is left of a frame.

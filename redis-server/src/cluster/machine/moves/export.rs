@@ -73,7 +73,7 @@ impl Machine {
         }
     }
 
-    /// CLUSTER CANCELSLOTMIGRATIONS. What has been let go is taken back: an operator knows that the target is gone for good.
+    /// CLUSTER CANCELSLOTMIGRATIONS. Slots that were released are taken back: the operator knows that the target is gone for good.
     ///
     /// # Errors
     /// There is none; or one whose slots cannot be taken back, as the others are out of reach.
@@ -144,7 +144,7 @@ impl Machine {
         }
     }
 
-    /// Lets the slots go: what comes after this is the target's word. The file says so before the target is told.
+    /// Releases the slots; from now on the target decides. The file says so before the target is told.
     fn let_go(&mut self, at: usize, seen: Option<u64>, now: Millis) {
         let epoch = self.epoch_above(seen.unwrap_or(0));
         self.saving.ask_now();
@@ -187,7 +187,7 @@ impl Machine {
         }
     }
 
-    /// Whether all primaries in reach have said something since then: who has slots of this node's has said so.
+    /// Whether all primaries in reach have sent a packet since then, which includes claims of this node's slots.
     fn have_been_heard(&self, since: Millis) -> bool {
         let mut others = self.nodes.iter().filter(|(key, node)| {
             *key != self.nodes.me() && node.is_primary() && !node.has_failed() && !node.is_handshake()
@@ -202,8 +202,8 @@ impl Machine {
         self.nodes.at(failed).slots.len() == 0 && nodes.any(|(_, node)| node.is_primary() && node.slots.len() > 0)
     }
 
-    /// A node has answered a question on our connection, and its claims are known: what it was given and does not claim, it
-    /// has not taken and never will. But if it has the epoch that it was given, or a later one, it may have taken and passed them on.
+    /// A node has answered a question on our connection, so its claims are known. It has not taken slots that it was given and does not
+    /// claim, and never will. But if it has the epoch that it was given, or a later one, it may have taken and passed them on.
     pub(in crate::cluster::machine) fn hear_verdict(&mut self, sender: Key, now: Millis) {
         let (id, own_epoch) = (self.nodes.at(sender).id, self.nodes.at(sender).config_epoch);
         for at in self.moves.places(|job| job.nodes.is_some_and(|(_, target)| target == id)) {
@@ -226,7 +226,7 @@ impl Machine {
         self.common_owner(&self.moves.0[at].slots) == Some(self.nodes.me())
     }
 
-    /// Whoever may still believe to have the slots, has them since an older epoch from now on.
+    /// Takes the slots back with a new epoch. A node that still believes to own them then has an older epoch.
     fn take_back(&mut self, at: usize, now: Millis) {
         let name = self.moves.0[at].name;
         self.log(Level::Warning, format!("The slots of migration {name} are taken back with a new epoch"));

@@ -166,14 +166,14 @@ impl Machine {
         self.log(Level::Notice, line);
     }
 
-    /// This node follows another one now: what has come is replaced by what that one has, or goes on there.
+    /// This node is now a replica: the primary's data replaces the imported keys, or the primary continues the import.
     pub(super) fn become_onlooker(&mut self, at: usize, now: Millis) {
         self.order(at, Order::End);
         self.set_stage(at, Stage::OnPrimary, now);
         self.moves.0[at].nodes = None;
     }
 
-    /// Nothing comes any more: what has come goes.
+    /// Deletes the imported keys once the connection is closed.
     pub(super) fn clean_up(&mut self, at: usize, now: Millis) {
         let slots = Arc::clone(&self.moves.0[at].slots);
         let others: SlotSet = slots.iter().filter(|slot| self.nodes.owner(*slot) != Some(self.nodes.me())).collect();

@@ -1,5 +1,5 @@
-//! Slots that move as a whole. Whoever has them sends what they hold to whom they are for, and what is changed in them meanwhile;
-//! lets nobody write to them for a moment; and lets go. All that can fail before that leaves them where they were.
+//! Slots that move as a whole. The source sends the slots' keys to the target, and the changes that clients make meanwhile. It then pauses
+//! writes to the slots for a moment and releases them. All that can fail before that leaves them where they were.
 //!
 //! ```text
 //! source                                                      target
@@ -14,12 +14,12 @@
 //! success ◀──────────────────────────────────────────────────── success
 //! ```
 //!
-//! **No write is lost.** What the source has let go it does not take back by the clock: the target may have taken it, and nobody
-//! who knows may be in reach. It keeps the slots closed for writes, also over a restart, until one of these has spoken: the
-//! target, by a claim; the target, by an answer without one to a question that was asked when the permission had lapsed
-//! ([`LEASE`]); the replica that was elected in the failed target's place; or an operator (`CLUSTER CANCELSLOTMIGRATIONS`). Where the
-//! target may have passed them on meanwhile, all other primaries must have been heard as well.
-//! Where the source takes them back, and the target could still believe to have them, it takes an epoch above the one that it gave.
+//! The source does not take released slots back after a timeout: the target may own them, and no node that knows may be in reach. It keeps
+//! the slots closed for writes, also over a restart, until one of these has spoken: the target, by a claim; the target, by an answer
+//! without one to a question that was asked when the permission had lapsed ([`LEASE`]); the replica that was elected in the failed target's
+//! place; or an operator (`CLUSTER CANCELSLOTMIGRATIONS`). Where the target may have passed them on meanwhile, all other primaries must
+//! have been heard as well. Where the source takes them back, and the target could still believe to have them, it takes an epoch above the
+//! one that it gave.
 
 mod export;
 mod import;
@@ -34,7 +34,7 @@ use crate::cluster::SlotSet;
 use crate::cluster::moves::{LEASE, MoveInfo, Order, Progress, Ranges, Word};
 use crate::protocol::error::Error;
 
-/// What clocks of two nodes may differ in running while a permission is of use.
+/// The largest drift between the clocks of two nodes while a permission is valid.
 const SLACK: Millis = 1000;
 
 /// How often the other node hears that this one is there.
@@ -65,10 +65,10 @@ enum Stage {
     WaitingForPaused,
     /// Permission is of use until then.
     FailoverRequested(Millis),
-    /// What has come is to go, as soon as nothing comes any more.
+    /// The imported keys are deleted once the connection is closed.
     Stopping,
     CleaningUp,
-    /// Of its replicas, and of who starts with what it had then.
+    /// Of the target's replicas, and of a node that starts with the target's data.
     OnPrimary,
     // It is over.
     Succeeded,
@@ -212,7 +212,7 @@ impl Machine {
         self.moves.0.iter().rev().map(Job::info).collect()
     }
 
-    /// Slots of imports that are not over, by their names: what starts with this node's data must know of them.
+    /// Slots of imports that are not over, by their names; a node that starts with this node's data needs them.
     pub fn imports(&self) -> Vec<(NodeId, Arc<SlotSet>)> {
         let imports = self.moves.0.iter().filter(|job| job.is_import && !job.stage.is_over());
         imports.map(|job| (job.name, Arc::clone(&job.slots))).collect()
@@ -232,7 +232,7 @@ impl Machine {
         self.settle(now);
     }
 
-    /// All data was deleted: what is on its way is not what it was.
+    /// All data was deleted, so moves under way are no longer consistent.
     pub fn flushed(&mut self, now: Millis) {
         self.fail_flushed(|_| true, now);
     }
@@ -259,7 +259,7 @@ impl Machine {
             let is_known = self.nodes.find(if job.is_import { source } else { target }).is_some();
             let is_of = |id: NodeId| owner.is_some_and(|owner| self.nodes.at(owner).id == id);
             if !job.is_import && is_of(target) {
-                // Who had no others follows the target from now on.
+                // A primary that has no other slots follows the target from now on.
                 self.end_move(at, Stage::Succeeded, "", now);
             } else if self.nodes.myself().is_replica() {
                 match job.is_import {
@@ -288,7 +288,7 @@ impl Machine {
         }
     }
 
-    /// What has not happened in time.
+    /// Handles timeouts.
     pub(super) fn look_after_moves(&mut self, now: Millis) {
         for at in self.moves.places(|job| job.stage.is_own()) {
             let job = &self.moves.0[at];
@@ -308,7 +308,7 @@ impl Machine {
                 _ => {}
             }
         }
-        // What is still to be loaded, or to be heard, may say more of them.
+        // The rest of the file or of the replication stream may still end the move.
         if self.nodes.myself().is_primary() && !self.facts.is_loading && !self.facts.follows {
             for at in self.moves.places(|job| job.stage == Stage::OnPrimary) {
                 self.fail_move(at, "A failover occurred during slot import", now);
@@ -348,7 +348,7 @@ impl Machine {
         self.moves.0.iter().any(|job| !job.stage.is_over() && job.slots.has(slot))
     }
 
-    /// A rule that is broken, for a test to find: what is let go is served again.
+    /// A deliberate fault for a test to find: released slots are served again.
     #[cfg(test)]
     pub(in crate::cluster) fn forget_what_is_let_go(&mut self) {
         self.moves.0.retain(|job| !matches!(job.stage, Stage::Granted { .. }));
@@ -365,7 +365,7 @@ impl Machine {
         let job = &mut self.moves.0[at];
         let (before, name) = (job.stage, job.name);
         (job.stage, job.updated) = (stage, now);
-        // Which slots are held is a part of who serves what.
+        // The routing includes the slots that are closed for writes.
         self.agenda.route = true;
         if before.name() != stage.name() {
             let line = format!("Slot migration {name} state transition: {} -> {}", before.name(), stage.name());
@@ -387,7 +387,7 @@ impl Machine {
         self.end_move(at, Stage::Failed, why, now);
     }
 
-    /// Ends a move; what has come of an import that fails is deleted before it is over.
+    /// Ends a move. The keys of a failed import are deleted before that.
     fn end_move(&mut self, at: usize, stage: Stage, why: &str, now: Millis) {
         let job = &mut self.moves.0[at];
         why.clone_into(&mut job.message);

@@ -1,4 +1,4 @@
-//! What the file says of slots that this node has let go: whoever starts from it must not serve them before it knows who has them.
+//! Slots that this node has released, in its file. After a restart, the node must not serve them before it knows their owner.
 
 use super::{Job, LEASE, Machine, Millis, NodeId, SLACK, SlotSet, Stage};
 use crate::cluster::moves::parse_ranges;
@@ -26,7 +26,7 @@ impl LetGo {
 }
 
 impl Machine {
-    /// What a file says.
+    /// Restores a released move from the file.
     pub(in crate::cluster::machine) fn restore_let_go(&mut self, saved: LetGo, now: Millis) {
         let LetGo { name, target, epoch, slots } = saved;
         let mut job = Job::new(name, false, slots, Some((self.my_id(), target)), now);

@@ -4,7 +4,7 @@ use super::super::super::{Failover, SetSlot};
 use super::*;
 use crate::protocol::error::Error;
 
-/// What is refused, in the genuine server's words.
+/// Errors, in the words of Redis or Valkey.
 #[test]
 fn refusals() {
     type Act<'a> = &'a dyn Fn(&mut Machine, Millis) -> Result<(), Error>;
@@ -172,7 +172,7 @@ fn reports() {
     assert_eq!(bench.machine.links().iter().filter(|link| link.is_outbound && link.node == b).count(), 1);
 }
 
-/// Who has let go of a slot may forget it: the new owner must not.
+/// The former owner may forget that it released a slot; the new owner must not forget that it has it.
 #[test]
 fn slots_are_on_disk_before_they_are_confirmed() {
     let mut bench = Bench::new('a');
@@ -204,7 +204,7 @@ fn who_is_cut_off_takes_no_slots_over() {
     let mut bench = Bench::new('a');
     let (a, b) = ("a".repeat(40), "b".repeat(40));
     bench.machine.set_slot(19, SetSlot::Importing(b.as_bytes()), 0, bench.now).expect("it is b's");
-    // Nobody answers.
+    // No node answers.
     bench.pass(3000);
     let taken = bench.machine.set_slot(19, SetSlot::Node(a.as_bytes()), 0, bench.now);
     let refused = "ERR Can't take a slot over while most masters are out of reach".to_owned();

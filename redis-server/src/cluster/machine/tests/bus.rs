@@ -1,4 +1,4 @@
-//! What packets and the time change.
+//! Effects of packets and of time.
 
 use super::super::super::packet::{Extension, FORCE_VOTE, Gossip, IS_PAUSED};
 use super::super::super::{Facts, Failover, PrimaryLink};
@@ -399,7 +399,7 @@ fn idle_strangers_shut_no_node_out() {
     bench.machine.receive(newcomer, &stranger.say(Kind::Meet), bench.now);
     assert_eq!(sent(&bench.take(), Kind::Pong).len(), 1, "it is answered");
     assert_eq!(bench.machine.known_nodes(), 6);
-    // Who goes on saying something stays; members may be silent, which is what failure detection is for.
+    // A stranger that keeps sending stays connected. A member may be silent, as failure detection handles it.
     let mut gone = Vec::new();
     for _ in 0..15 {
         bench.pass(100);

@@ -78,7 +78,7 @@ impl Bench {
             let link = bench.machine.accept(&format!("10.0.0.{ip}"), "10.0.0.1", START).expect("there is room");
             bench.links.push((digit, link));
             if digit != me {
-                // Each says which node it is: who does not for long is cut off.
+                // Each node identifies itself, because a link that stays anonymous is closed.
                 bench.machine.receive(link, &Word::of(digit).say(Kind::Pong), START);
             }
         }
@@ -134,7 +134,7 @@ impl Bench {
         }
     }
 
-    /// What has been asked for since this was called last.
+    /// The actions since the last call.
     fn take(&mut self) -> Vec<Action> {
         self.take_in();
         std::mem::take(&mut self.actions)
@@ -172,7 +172,7 @@ impl Bench {
     }
 }
 
-/// What a node says.
+/// The header fields of the packets that a test node sends.
 #[derive(Clone)]
 struct Word {
     sender: NodeId,

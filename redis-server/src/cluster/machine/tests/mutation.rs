@@ -4,7 +4,7 @@ use super::super::super::packet::{Extension, Gossip};
 use super::super::super::random::Random;
 use super::*;
 
-/// What must not change by a stranger's word.
+/// The state that a stranger's packet must not change.
 fn state(bench: &Bench) -> String {
     bench.machine.saved_text()
 }

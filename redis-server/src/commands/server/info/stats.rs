@@ -22,14 +22,14 @@ pub(super) fn counters(cx: &Ctx<'_>, fields: &mut Fields) {
     refusals(cx, fields);
 }
 
-/// What has come and gone.
+/// Connections, commands and network traffic.
 fn traffic(instance: &Instance, totals: &Totals, fields: &mut Fields) {
     let sum = |figure: fn(&WorkerStats) -> u64| instance.stats.sum(figure);
     let rate = instance.stats.rate();
     fields.add("total_connections_received", totals.accepted);
     fields.add("total_commands_processed", instance.stats.calls());
     fields.add("instantaneous_ops_per_sec", rate.commands);
-    // What its primary sends this server reads on a thread of its own.
+    // A thread of its own, not a worker, reads the stream of the primary.
     let (from_primary, to_replicas) = instance.replication.figures.traffic();
     fields.add("total_net_input_bytes", sum(|worker| worker.input.get()) + from_primary);
     fields.add("total_net_output_bytes", sum(|worker| worker.output.get()));
@@ -66,7 +66,7 @@ fn keys(cx: &Ctx<'_>, totals: &Totals, fields: &mut Fields) {
     fields.add("keyspace_misses", sum(|worker| worker.misses.get()));
 }
 
-/// What the server does beside commands.
+/// Work besides commands: Pub/Sub, tracking and the like.
 fn services(instance: &Instance, fields: &mut Fields) {
     let pubsub = &instance.pubsub;
     fields.add("pubsub_channels", pubsub.count(Kind::Channel));
@@ -90,7 +90,7 @@ fn services(instance: &Instance, fields: &mut Fields) {
     fields.add("tracking_total_prefixes", tracking.prefixes);
 }
 
-/// What was sent, and to whom nothing more.
+/// Replies, and clients that were disconnected by a limit.
 fn replies(instance: &Instance, level: Level, totals: &Totals, fields: &mut Fields) {
     let sum = |figure: fn(&WorkerStats) -> u64| instance.stats.sum(figure);
     fields.add("unexpected_error_replies", instance.stats.unexpected_errors.load(Relaxed));
@@ -116,7 +116,7 @@ fn replies(instance: &Instance, level: Level, totals: &Totals, fields: &mut Fiel
     }
 }
 
-/// What users were not allowed.
+/// Calls that the ACL denied.
 fn refusals(cx: &Ctx<'_>, fields: &mut Fields) {
     let (level, log) = (cx.config().level(), cx.instance().acl.lock_log());
     let all = [

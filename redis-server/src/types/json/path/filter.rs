@@ -31,14 +31,14 @@ pub(super) enum Filter {
     Matches(Operand, Pattern),
 }
 
-/// What is compared.
+/// An operand of a comparison.
 #[derive(Debug)]
 pub(super) enum Operand {
     /// A value of the path's own.
     Literal(Json),
-    /// What these steps lead to from the value in question: the first of it.
+    /// The first value that these steps match from the current value.
     Current(Vec<Segment>),
-    /// What these steps lead to from the root: the first of it.
+    /// The first value that these steps match from the root.
     Root(Vec<Segment>),
 }
 

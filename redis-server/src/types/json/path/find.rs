@@ -1,4 +1,4 @@
-//! What a path leads to.
+//! Evaluation of paths.
 //!
 //! The work is counted: a step for each value that is looked at. A path with several `..` can lead to a value in as many ways as
 //! there are subsets of the containers around it, and a filter can look through the whole document for each value; for either
@@ -60,7 +60,7 @@ pub(super) struct Finder<'a, 'b> {
     budget: &'b mut Budget,
 }
 
-/// What is called with each value; it says whether it wants more.
+/// The callback for each value. It returns false to end the search.
 type Take<'t, 'a> = dyn FnMut(Node<'a>) -> bool + 't;
 
 impl<'a> Finder<'a, '_> {
@@ -104,7 +104,7 @@ impl<'a> Finder<'a, '_> {
         Ok(true)
     }
 
-    /// What one step leads to in a container, and the rest of the steps from there.
+    /// Applies one step to a container, and the rest of the steps to each match.
     fn select(
         &mut self,
         from: Node<'a>,

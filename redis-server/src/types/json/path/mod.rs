@@ -1,8 +1,7 @@
 //! Paths into documents: RFC 9535's JSONPath as RedisJSON has it, and its legacy paths, which begin without `$` and mean one
 //! value.
 //!
-//! A path takes a bounded amount of work, however it is written ([`find`]): whoever looks at more values than a document of this
-//! size is worth gives up.
+//! A path takes a bounded amount of work, however it is written: [`find`] fails after more values than a document of this size is worth.
 
 mod filter;
 mod find;
@@ -36,7 +35,7 @@ struct Segment {
     selector: Selector,
 }
 
-/// What a step leads to.
+/// The selector of one step.
 #[derive(Debug)]
 enum Selector {
     /// All values in a container.
@@ -51,7 +50,7 @@ enum Selector {
     Filter(Filter),
 }
 
-/// What is wrong with a path.
+/// A syntax error in a path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PathError {
     text: String,

@@ -87,7 +87,7 @@ impl<'t> Parser<'t> {
         }
     }
 
-    /// What stands behind a dot.
+    /// Parses the selector behind a dot.
     fn dotted(&mut self) -> Result<Selector, PathError> {
         if self.takes("*") {
             return Ok(Selector::All);
@@ -102,7 +102,7 @@ impl<'t> Parser<'t> {
         Ok(Selector::Names(vec![name]))
     }
 
-    /// What stands behind an opening bracket, and the closing one.
+    /// Parses the selector behind an opening bracket, and the closing bracket.
     fn bracket(&mut self) -> Result<Selector, PathError> {
         self.space();
         let selector = if self.takes("*") {
@@ -192,7 +192,7 @@ impl<'t> Parser<'t> {
         Err(self.expected("a string that ends with its quote"))
     }
 
-    /// A character behind a backslash; what is no escape in JSON stays as it is, which patterns rely on.
+    /// A character behind a backslash. Escapes that JSON lacks stay as they are, which patterns rely on.
     fn unescape(&mut self, at: usize, quote: char, c: char, text: &mut String) -> Result<(), PathError> {
         match c {
             'n' => text.push('\n'),
