@@ -44,7 +44,7 @@ pub(super) struct Finding {
     pub(super) workload: String,
     /// The answer in a sentence or two, without measured figures.
     pub(super) answer: String,
-    /// What is newer than the record: stands behind "before".
+    /// Later changes, which the record does not show: stands behind "before".
     pub(super) before: Option<String>,
     /// Faults of the record that a reader must know.
     pub(super) caveat: Option<String>,

@@ -118,7 +118,7 @@ fn losses(all: &All<'_>) -> Vec<String> {
     lines.into_iter().map(line).collect()
 }
 
-/// What the front table shows, and when it was measured.
+/// The front table's caption, with the days of its records.
 fn caption(all: &All<'_>) -> String {
     let mut days: Vec<&str> = all.iter().filter_map(|(_, measured, _)| measured.day()).collect();
     days.sort_unstable();

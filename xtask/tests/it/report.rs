@@ -57,17 +57,6 @@ struct Place {
     loaded: bool,
 }
 
-/// The folder of the viewer, if there is one.
-fn viewer() -> Option<PathBuf> {
-    let viewer = kit! {
-        name: "viewer",
-        programs: &["node", "npm", "chromium"],
-        sources: &["tests/viewer"],
-        install: "npm install --no-audit --no-fund --no-package-lock --loglevel=error",
-    };
-    viewer.installed()
-}
-
 fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap()
 }
@@ -86,14 +75,26 @@ fn page(viewer: &Path, name: &str, folder: &Path, documents: &[&str]) -> PathBuf
     page
 }
 
+/// Both parts in one test: they share the browser's profile.
 #[test]
-fn the_first_screen_of_the_report() {
-    let Some(viewer) = viewer() else { return };
+fn the_report_in_a_browser() {
+    let viewer = kit! {
+        name: "viewer",
+        programs: &["node", "npm", "chromium"],
+        sources: &["tests/viewer"],
+        install: "npm install --no-audit --no-fund --no-package-lock --loglevel=error",
+    };
+    let Some(viewer) = viewer.installed() else { return };
+    check_first_screen(&viewer);
+    check_findings(&viewer);
+}
+
+fn check_first_screen(viewer: &Path) {
     let markdown = fs::read_to_string(root().join("REPORT.md")).unwrap();
     let first: Vec<&str> = markdown.lines().take(4).collect();
     assert!(first[0] == "# Is Rust slow?" && first[3].contains(" published comparisons"), "{first:?}");
 
-    let seen = look(&viewer, &page(&viewer, "report.html", root(), &["REPORT.md"]));
+    let seen = look(viewer, &page(viewer, "report.html", root(), &["REPORT.md"]));
     assert!(seen.wide <= WIDTH as f64, "it is wider than its window: {seen:?}");
     assert!(seen.images.is_empty() && seen.tables.len() == 1, "{seen:?}");
     // Answer, losses and front table.
@@ -102,24 +103,22 @@ fn the_first_screen_of_the_report() {
     }
 }
 
-#[test]
-fn the_findings_in_a_browser() {
-    let Some(viewer) = viewer() else { return };
+fn check_findings(viewer: &Path) {
     let folder = root().join("docs/performance");
-    let texts = look(&viewer, &page(&viewer, "texts.html", &folder, &["causes.md", "method.md"]));
+    let texts = look(viewer, &page(viewer, "texts.html", &folder, &["causes.md", "method.md"]));
     assert!(texts.wide <= WIDTH as f64 && texts.images.is_empty() && texts.tables.len() == 1, "{texts:?}");
     let names: Vec<String> = (1..=10).map(|number| format!("f{number}.md")).collect();
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
     // The browser takes no picture that is much higher.
     for names in names.chunks(3) {
-        let page = page(&viewer, "findings.html", &folder, names);
-        let seen = look(&viewer, &page);
+        let page = page(viewer, "findings.html", &folder, names);
+        let seen = look(viewer, &page);
         assert!(seen.wide <= WIDTH as f64, "it is wider than its window: {seen:?}");
         assert_eq!(seen.images.len(), names.len());
         assert!(seen.images.iter().all(|image| image.loaded && image.width > 900.0), "{:?}", seen.images);
         // The published table and one of verdicts at least.
         assert!(seen.tables.len() >= 2 * names.len(), "{seen:?}");
-        check_colours(&viewer, &page, &seen);
+        check_colours(viewer, &page, &seen);
     }
 }
 
