@@ -36,7 +36,7 @@ impl Table {
 }
 
 /// Columns whose content is text, and not aligned to the right.
-pub const TEXTS: [&str; 3] = ["version", "command", "remarks"];
+pub const TEXTS: [&str; 4] = ["version", "command", "remarks", "bar"];
 
 /// The parts of a report, after its title.
 pub(crate) fn parts(record: &Record) -> Vec<Part<'_>> {

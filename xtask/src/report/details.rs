@@ -5,10 +5,8 @@ use loadgen::compare::{Header, Metric, Record, Table, offered, ratio_text, verdi
 use loadgen::output::chart::{Bar, BarChart};
 use loadgen::output::html::percentile_chart;
 
-use super::answers::Answer;
 use super::document::{Block, points};
 use super::findings::{Finding, OURS};
-use super::front;
 use super::measured::Measured;
 
 /// The metrics of tables, with the names of their columns.
@@ -24,33 +22,12 @@ const SHOWN: [(Metric, &str); 5] = [
 const COMPARED: [Metric; 4] = [Metric::Throughput, Metric::Cpu, Metric::P99, Metric::Memory];
 
 /// All of a finding that the first pages leave out.
-pub(super) fn section(finding: &Finding, measured: &Measured, answers: &[Answer<'_>]) -> Vec<Block> {
+pub(super) fn section(finding: &Finding, measured: &Measured) -> Vec<Block> {
+    let Some(record) = &measured.record else { return Vec::new() };
     let mut blocks = vec![Block::Heading(2, format!("{} in full", finding.id))];
-    let facts = [("Claim:", &finding.claim), ("Source:", &finding.source), ("Workload:", &finding.workload)];
-    blocks.push(Block::Points(facts.map(|(name, text)| (name.to_owned(), text.clone())).to_vec()));
-    blocks.push(Block::Heading(3, format!("{}: published", finding.id)));
-    let columns: Vec<&str> = finding.published.columns.iter().map(String::as_str).collect();
-    blocks.push(Block::Table(Table::new(&columns, finding.published.rows.clone())));
-    if !finding.contradictions.is_empty() {
-        blocks.push(Block::Text("What these figures do not tell, or say against themselves:".to_owned()));
-        blocks.push(points(finding.contradictions.iter().cloned()));
-    }
-    if let Some(record) = &measured.record {
-        blocks.push(Block::Heading(3, format!("{}: verdicts", finding.id)));
-        let mut scenarios: Vec<&str> = Vec::new();
-        for name in finding.questions.iter().map(|question| question.scenario.as_str()) {
-            if scenarios.contains(&name) {
-                continue;
-            }
-            scenarios.push(name);
-            blocks.push(Block::Text(name.to_owned()));
-            let asked = finding.questions.iter().filter(|question| question.scenario == name);
-            blocks.push(Block::Table(front::verdicts(asked, answers)));
-        }
-        blocks.extend(subjects(finding, record));
-        let results = analysis::scenarios(record);
-        blocks.extend(results.iter().flat_map(|result| scenario(finding, record, result)));
-    }
+    blocks.extend(subjects(finding, record));
+    let results = analysis::scenarios(record);
+    blocks.extend(results.iter().flat_map(|result| scenario(finding, record, result)));
     blocks
 }
 

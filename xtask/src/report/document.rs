@@ -14,6 +14,8 @@ pub(super) enum Block {
     Code(String),
     /// An SVG element, which only a page shows.
     Chart(String),
+    /// Points, each a link to the finding's own document and what follows it.
+    Links(Vec<Link>),
     /// An SVG element, which is a file of this name beside the records, too.
     Figure {
         name: String,
@@ -21,11 +23,42 @@ pub(super) enum Block {
     },
 }
 
+/// A linked name with a text.
+#[derive(Clone, Debug)]
+pub(super) struct Link {
+    pub(super) name: String,
+    /// From the root of the workspace.
+    pub(super) address: String,
+    pub(super) text: String,
+}
+
+/// The report's first page.
+pub(super) const REPORT: &str = "REPORT.md";
+
+/// The text between two marks of a committed document.
+pub(super) struct Part {
+    /// The document, from the root of the workspace.
+    pub(super) file: String,
+    /// In its marks.
+    pub(super) name: &'static str,
+    /// Stands above the part on the page; the document has headings of its own.
+    pub(super) heading: Option<String>,
+    pub(super) blocks: Vec<Block>,
+}
+
+impl Part {
+    /// A part of the first page.
+    pub(super) fn of_report(name: &'static str, blocks: Vec<Block>) -> Self {
+        Self { file: REPORT.to_owned(), name, heading: None, blocks }
+    }
+}
+
 /// A whole report.
 pub(super) struct Document {
     pub(super) title: String,
-    pub(super) blocks: Vec<Block>,
-    /// The part for the page only.
+    /// In the order of the page.
+    pub(super) parts: Vec<Part>,
+    /// For the page only.
     pub(super) details: Vec<Block>,
 }
 

@@ -12,6 +12,22 @@ use serde::{Deserialize, Deserializer};
 pub(super) struct Findings {
     #[serde(rename = "finding")]
     pub(super) findings: Vec<Finding>,
+    #[serde(default, rename = "reason")]
+    pub(super) reasons: Vec<Reason>,
+}
+
+/// A reason why published figures called Rust slow.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Reason {
+    pub(super) name: String,
+    /// Without measured figures: those follow from `shown`.
+    pub(super) text: String,
+    /// The finding whose answers show it.
+    pub(super) finding: String,
+    /// Questions of that finding, each with the one metric that is shown.
+    #[serde(default)]
+    pub(super) shown: Vec<Question>,
 }
 
 /// A published claim, its figures, and how it is answered.
@@ -26,6 +42,12 @@ pub(super) struct Finding {
     pub(super) claim: String,
     pub(super) source: String,
     pub(super) workload: String,
+    /// The answer in a sentence or two, without measured figures.
+    pub(super) answer: String,
+    /// Later changes, which the record does not show: stands behind "before".
+    pub(super) before: Option<String>,
+    /// Faults of the record that a reader must know.
+    pub(super) caveat: Option<String>,
     pub(super) published: Published,
     /// Contradictions between the published figures.
     #[serde(default)]
@@ -104,11 +126,48 @@ impl Findings {
         for finding in &found.findings {
             finding.check()?;
         }
+        for reason in &found.reasons {
+            reason.check(&found.findings)?;
+        }
         Ok(found)
     }
 }
 
+impl Reason {
+    pub(super) fn check(&self, findings: &[Finding]) -> Result<()> {
+        let finding = findings.iter().find(|finding| finding.id == self.finding);
+        let finding = finding.with_context(|| format!("reason {}: no finding {}", self.name, self.finding))?;
+        for shown in &self.shown {
+            let asked = finding.asked(shown).zip(shown.metrics.first());
+            ensure!(
+                asked.is_some_and(|(question, metric)| question.metrics.contains(metric)),
+                "reason {}: {} does not ask for {shown:?}",
+                self.name,
+                self.finding
+            );
+        }
+        Ok(())
+    }
+}
+
 impl Finding {
+    /// The question for the same two subjects in the same scenario.
+    pub(super) fn asked(&self, like: &Question) -> Option<&Question> {
+        self.questions.iter().find(|question| {
+            question.scenario == like.scenario && question.subject == like.subject && question.rival == like.rival
+        })
+    }
+
+    /// The words of its title before the colon.
+    pub(super) fn topic(&self) -> &str {
+        self.title.split(':').next().unwrap_or_default()
+    }
+
+    /// Its own document, from the root of the workspace.
+    pub(super) fn file(&self) -> String {
+        format!("docs/performance/{}.md", self.id.to_lowercase())
+    }
+
     /// The name of its plan and of its record.
     pub(super) fn record(&self) -> &str {
         self.plan.as_ref().unwrap_or(&self.id)

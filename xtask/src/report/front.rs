@@ -1,11 +1,11 @@
-//! The text of REPORT.md: one page first, then a short section for each finding.
+//! The rendered parts of REPORT.md and of each finding's own document.
 
 use loadgen::compare::stats::ERROR;
 use loadgen::compare::{MARGIN, Metric, Table, Verdict, Void};
 
-use super::answers::{Answer, Reproduced, answers, of, reproduced};
-use super::document::{Block, Document};
-use super::findings::{Expected, Finding, Findings, Question};
+use super::answers::{Answer, answers, of, reproduced};
+use super::document::{Block, Document, Link, Part, points};
+use super::findings::{Finding, Findings, OURS, Question, Reason};
 use super::forest;
 use super::measured::Measured;
 use super::{details, micro};
@@ -23,88 +23,166 @@ const COLUMNS: [(Metric, &str); 5] = [
 pub(super) fn document(findings: &Findings, measured: &[Measured], causes: &micro::Causes) -> Document {
     let all: Vec<(&Finding, &Measured, Vec<Answer<'_>>)> =
         findings.findings.iter().zip(measured).map(|(finding, own)| (finding, own, answers(finding, own))).collect();
-    let mut blocks = vec![Block::Text(in_short(&all)), Block::Table(summary(&all)), Block::Text(legend(&all))];
+    let answers = || all.iter().filter(|(_, measured, _)| measured.record.is_some()).flat_map(|(.., answers)| answers);
+    let mut parts = vec![
+        Part::of_report("answer", vec![Block::Text(in_short(&all))]),
+        Part::of_report("losses", vec![points(losses(&all))]),
+        Part::of_report(
+            "summary",
+            vec![Block::Text(caption(&all)), Block::Table(summary(&all)), Block::Text(legend(answers()))],
+        ),
+        Part::of_report("reasons", vec![Block::Points(findings.reasons.iter().map(|one| reason(one, &all)).collect())]),
+        Part::of_report("findings", vec![Block::Links(all.iter().map(link).collect())]),
+    ];
     for (finding, measured, answers) in &all {
-        blocks.extend(section(finding, measured, answers));
+        parts.extend(section(finding, measured, answers));
     }
-    blocks.extend(causes.summary(measured, findings));
-    blocks.push(Block::Heading(2, "How it was measured".to_owned()));
-    blocks.push(Block::Text(METHOD.to_owned()));
-    let mut details: Vec<Block> =
-        all.iter().flat_map(|(finding, measured, answers)| details::section(finding, measured, answers)).collect();
-    details.extend(causes.blocks(measured, findings));
-    Document { title: format!("{} published comparisons, measured again", all.len()), blocks, details }
+    parts.extend(causes.summary(measured, findings));
+    let method = [Block::Text("The method: docs/performance/method.md.".to_owned())];
+    let details = all.iter().flat_map(|(finding, measured, _)| details::section(finding, measured));
+    let details = method.into_iter().chain(details).chain(causes.blocks(measured, findings)).collect();
+    Document { title: TITLE.to_owned(), parts, details }
 }
 
-const METHOD: &str = "Written by \u{201c}cargo xtask report --render\u{201d} from the records in benches/record, which \
-\u{201c}cargo xtask report\u{201d} measures anew; do not edit. The same command writes a page with every scenario's figures, charts and \
-notes, and all verdicts, to target/report/report.html. Published machines were others than ours: only ratios carry over. In each round every subject \
-runs every scenario once; a ratio is the geometric mean over pairs of runs of the same round. Rounds that other programs disturbed \
-do not decide. CPU time and memory are the server's; of controllers (F2) their own. Latencies count from the time at which a \
-request was intended to be sent.";
+/// The question, as the title of the page.
+const TITLE: &str = "Is Rust slow?";
+
+/// A bar of this many letters is as long as the rival's.
+const BAR: f64 = 4.0;
 
 type All<'a> = [(&'a Finding, &'a Measured, Vec<Answer<'a>>)];
 
-/// The answer to the question whether Rust is slow.
+/// The answer to the question whether Rust is slow: the CPU time of ours against the rival of each finding.
 fn in_short(all: &All<'_>) -> String {
-    let of_slowness: Vec<(&str, Reproduced)> = all
-        .iter()
-        .filter(|(finding, ..)| finding.questions.iter().any(|question| question.claimed == Some(Expected::Worse)))
-        .map(|(finding, measured, answers)| (finding.id.as_str(), reproduced(measured, answers)))
-        .collect();
-    let named = |wanted: Reproduced| {
-        let names: Vec<&str> = of_slowness.iter().filter(|(_, found)| *found == wanted).map(|(id, _)| *id).collect();
-        (!names.is_empty()).then(|| format!("{wanted} for {}", names.join(", ")))
+    let cost = |(finding, _, answers): &(&Finding, &Measured, Vec<Answer<'_>>)| {
+        let question = &finding.questions[0];
+        let answer = of(answers, question, Metric::Cpu).filter(|answer| answer.void().is_none())?;
+        let value = answer.comparison.ratio?.estimate.value;
+        let text = format!("{} ({}), {value:.2} times {}", finding.topic(), finding.id, question.rival);
+        Some((answer.verdict, value, text))
     };
-    let results: Vec<String> =
-        [Reproduced::Yes, Reproduced::InPart, Reproduced::No, Reproduced::Inconclusive, Reproduced::Unmeasured]
-            .into_iter()
-            .filter_map(named)
-            .collect();
-    let costs = all.iter().filter_map(|(finding, _, answers)| {
-        let answer = of(answers, &finding.questions[0], Metric::Cpu).filter(|answer| answer.void().is_none())?;
-        Some((answer.comparison.ratio?.estimate.value, answer.verdict))
-    });
-    let costs: Vec<(f64, Verdict)> = costs.collect();
-    let cheaper = costs.iter().filter(|(_, verdict)| *verdict == Verdict::Better).count();
-    let (least, most) =
-        costs.iter().fold((f64::INFINITY, 0.0_f64), |(least, most), (value, _)| (least.min(*value), most.max(*value)));
-    let ours = match costs.len() {
-        0 => "What ours costs, no record tells.".to_owned(),
-        told => format!(
-            "Ours costs less CPU time per request than the published rival in {cheaper} of the {told} that tell: {least:.2} to \
-             {most:.2} times as much."
-        ),
+    let costs: Vec<(Verdict, f64, String)> = all.iter().filter_map(cost).collect();
+    if costs.is_empty() {
+        return "Not measured yet.".to_owned();
+    }
+    let of_verdict = |wanted: Verdict| costs.iter().filter(move |(verdict, ..)| *verdict == wanted);
+    let values = || of_verdict(Verdict::Better).map(|(_, value, _)| *value);
+    let (least, most) = (values().fold(f64::INFINITY, f64::min), values().fold(0.0, f64::max));
+    let (better, told) = (values().count(), costs.len());
+    let worse: Vec<&str> = of_verdict(Verdict::Worse).map(|(.., text)| text.as_str()).collect();
+    let equal = of_verdict(Verdict::Equivalent).count();
+    let mut text = format!("No in {better} of {told} published comparisons");
+    if better > 0 {
+        text += &format!(": our Rust program takes {least:.2} to {most:.2} times the rival's CPU time per request");
+    }
+    text.push('.');
+    if !worse.is_empty() {
+        text += &format!(" Yes in {}: {}.", worse.len(), worse.join("; "));
+    }
+    let untold = told - better - worse.len() - equal;
+    for (count, words) in [(equal, "Equal in"), (untold, "Inconclusive in")] {
+        if count > 0 {
+            text += &format!(" {words} {count}.");
+        }
+    }
+    text
+}
+
+/// Our losses, a line for each finding and rival: the metrics of the first such scenario, and how many others there are.
+fn losses(all: &All<'_>) -> Vec<String> {
+    let mut lines: Vec<(String, Vec<String>, Vec<&str>)> = Vec::new();
+    for (finding, _, answers) in all {
+        let is_lost =
+            |answer: &&Answer<'_>| answer.verdict == Verdict::Worse && answer.question.subject.starts_with(OURS);
+        for answer in answers.iter().filter(is_lost) {
+            let scenario = answer.question.scenario.as_str();
+            let head = format!("{} ({}) against {}", finding.topic(), finding.id, answer.question.rival);
+            let column = COLUMNS.iter().find(|(metric, _)| *metric == answer.comparison.metric);
+            let text = format!("{} {}", column.map_or("", |(_, name)| *name), answer.without_interval());
+            match lines.iter_mut().find(|(known, ..)| *known == head) {
+                Some((_, texts, scenarios)) if scenarios[0] == scenario => texts.push(text),
+                Some((_, _, scenarios)) if scenarios.contains(&scenario) => {}
+                Some((_, _, scenarios)) => scenarios.push(scenario),
+                None => lines.push((head, vec![text], vec![scenario])),
+            }
+        }
+    }
+    let line = |(head, texts, scenarios): (String, Vec<String>, Vec<&str>)| {
+        let others = match scenarios.len() {
+            0 | 1 => String::new(),
+            2 => "; also in another scenario".to_owned(),
+            all => format!("; also in {} other scenarios", all - 1),
+        };
+        format!("{head}: {}{others}.", texts.join(", "))
     };
-    let claims = if results.is_empty() { "no claim is known".to_owned() } else { results.join("; ") };
+    lines.into_iter().map(line).collect()
+}
+
+/// The front table's caption, with the days of its records.
+fn caption(all: &All<'_>) -> String {
+    let mut days: Vec<&str> = all.iter().filter_map(|(_, measured, _)| measured.day()).collect();
+    days.sort_unstable();
+    let when = match (days.first(), days.last()) {
+        (Some(first), Some(last)) => format!("measured from {first} to {last}"),
+        _ => "not measured yet".to_owned(),
+    };
+    let rival = "█".repeat(BAR as usize);
     format!(
-        "Is Rust slow? {} published comparisons say so of a Rust program. Reproduced today with that program: {claims}. {ours}",
-        of_slowness.len()
+        "CPU time per request (the server's; F2: the controller's) and p99: ours / rival, lower is better. Bar: CPU, {rival} is \
+         the rival; {when}."
     )
 }
 
-/// A row for each finding. With results on two lines the table would be higher than a screen; the interval of p99 stands below.
+/// A reason with the figures that show it.
+fn reason(reason: &Reason, all: &All<'_>) -> (String, String) {
+    let own = all.iter().find(|(finding, ..)| finding.id == reason.finding);
+    let shown = reason.shown.iter().filter_map(|shown| {
+        let (finding, _, answers) = own?;
+        let answer = of(answers, finding.asked(shown)?, *shown.metrics.first()?)?;
+        Some(named(answer.question, &[answer]))
+    });
+    let texts: Vec<String> = std::iter::once(reason.text.clone()).chain(shown).collect();
+    (format!("{} ({}).", reason.name, reason.finding), texts.join(" "))
+}
+
+/// A finding's line on the first page.
+fn link((finding, measured, answers): &(&Finding, &Measured, Vec<Answer<'_>>)) -> Link {
+    let when = measured.day().map_or_else(|| "Not measured yet.".to_owned(), |day| format!("Measured {day}."));
+    let claim = measured.record.as_ref().map_or_else(String::new, |_| claim(finding, answers));
+    let texts = [finding.answer.clone(), claim, when];
+    let texts: Vec<&str> = texts.iter().map(String::as_str).filter(|text| !text.is_empty()).collect();
+    let name = format!("{} {}", finding.id, finding.title);
+    Link { name, address: finding.file(), text: texts.join(" ") }
+}
+
+/// A row for each finding. With results on two lines the table would be higher than a screen; the interval of p99 stands elsewhere.
 fn summary(all: &All<'_>) -> Table {
     let row = |(finding, measured, answers): &(&Finding, &Measured, Vec<Answer<'_>>)| {
         let first = &finding.questions[0];
-        let is_measured = measured.record.is_some();
         let on_one_line = |text: String| text.replace(' ', "\u{a0}");
+        let answer = |metric| of(answers, first, metric).filter(|_| measured.record.is_some());
         let cell = |metric, text: &dyn Fn(&Answer<'_>) -> String| {
-            let answer = of(answers, first, metric).filter(|_| is_measured);
-            on_one_line(answer.map_or_else(|| "–".to_owned(), text))
+            on_one_line(answer(metric).map_or_else(|| "–".to_owned(), text))
         };
         vec![
-            finding.id.clone(),
-            finding.title.clone(),
+            on_one_line(format!("{} {}", finding.id, finding.topic())),
             on_one_line(reproduced(measured, answers).to_string()),
-            first.rival.clone(),
+            on_one_line(first.rival.clone()),
+            answer(Metric::Cpu).and_then(bar).unwrap_or_default(),
             cell(Metric::Cpu, &|answer| answer.text()),
             cell(Metric::P99, &|answer| answer.without_interval()),
-            on_one_line(if is_measured { validity(answers, first) } else { "–".to_owned() }),
         ]
     };
-    let header = ["", "published claim", "reproduced", "ours against", "CPU", "p99", "pairs"];
+    let header = ["claim", "reproduced", "rival", "bar", "CPU", "p99"];
     Table::new(&header, all.iter().map(row).collect())
+}
+
+/// A ratio as a bar.
+fn bar(answer: &Answer<'_>) -> Option<String> {
+    let ratio = answer.comparison.ratio.filter(|_| answer.void().is_none())?.estimate.value;
+    let eighths = (ratio.clamp(0.0, 4.0) * BAR * 8.0).round() as usize;
+    let rest = ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉"][eighths % 8];
+    Some("█".repeat(eighths / 8) + rest)
 }
 
 /// How many pairs of runs decide a question, and of how many where some were disturbed; what is void says so in its cell.
@@ -117,55 +195,77 @@ fn validity(answers: &[Answer<'_>], question: &Question) -> String {
     }
 }
 
-fn legend(all: &All<'_>) -> String {
+/// The marks of these answers' tables.
+fn legend<'a, 'b: 'a>(answers: impl Iterator<Item = &'a Answer<'b>>) -> String {
     let mut text = format!(
-        "\u{201c}Ours\u{201d} is this workspace's program. A cell is ours divided by its rival, with its 95 % interval, \
-         Student's corrected for skewness. ▲ better, ▼ worse: the interval leaves out 1. ≈ equivalent: all of it lies within \
-         {:.0} % of 1. ? inconclusive: neither. The verdicts of a finding are one family (Holm): the chance of any wrong one is {:.0} %.",
+        "Cells: ours (or the first name) divided by the second, with the 95 % interval. ▲ better, ▼ worse: the interval excludes 1. \
+         ≈ equivalent: all of it lies within {:.0} % of 1. ? inconclusive. The verdicts of a finding are one family: the chance of \
+         any wrong one is {:.0} % (Holm).",
         MARGIN * 100.0,
         ERROR * 100.0
     );
-    let answers = || all.iter().filter(|(_, measured, _)| measured.record.is_some()).flat_map(|(.., answers)| answers);
-    let used = |reason: &&Void| answers().any(|answer| answer.void() == Some(**reason));
-    for reason in Void::ALL.iter().filter(used) {
+    let reasons: Vec<Void> = answers.filter_map(Answer::void).collect();
+    for reason in Void::ALL.iter().filter(|reason| reasons.contains(reason)) {
         text += &format!(" ({}) void: {reason}.", reason.letter());
     }
     text
 }
 
-fn section(finding: &Finding, measured: &Measured, answers: &[Answer<'_>]) -> Vec<Block> {
-    let heading = Block::Heading(2, format!("{} {}", finding.id, finding.title));
-    let workload = (
-        "Workload:".to_owned(),
-        format!("{}. {}", finding.workload, when(measured, &validity(answers, &finding.questions[0]))),
-    );
-    if measured.record.is_none() {
-        return vec![heading, Block::Points(vec![workload])];
+/// The parts of a finding's own document.
+fn section(finding: &Finding, measured: &Measured, answers: &[Answer<'_>]) -> [Part; 2] {
+    let part = |name, heading: Option<String>, blocks| Part { file: finding.file(), name, heading, blocks };
+    let heading = Some(format!("{} {}", finding.id, finding.title));
+    [part("published", heading, published(finding)), part("measured", None, results(finding, measured, answers))]
+}
+
+/// The published figures, and what contradicts them.
+fn published(finding: &Finding) -> Vec<Block> {
+    let facts = [("Claim:", &finding.claim), ("Source:", &finding.source), ("Workload:", &finding.workload)];
+    let facts = facts.map(|(name, text)| (name.to_owned(), text.clone()));
+    let columns: Vec<&str> = finding.published.columns.iter().map(String::as_str).collect();
+    let mut blocks =
+        vec![Block::Points(facts.to_vec()), Block::Table(Table::new(&columns, finding.published.rows.clone()))];
+    if !finding.contradictions.is_empty() {
+        blocks.push(Block::Text("Limits and contradictions of these figures:".to_owned()));
+        blocks.push(points(finding.contradictions.iter().cloned()));
     }
-    let mut lines = vec![
-        (format!("The claim is reproduced: {}.", reproduced(measured, answers)), claim(finding, answers)),
-        workload,
-    ];
-    lines.retain(|(_, text)| !text.is_empty());
-    let mut blocks = vec![heading, Block::Points(lines)];
+    blocks
+}
+
+/// Our own measurements: a figure, and a table of verdicts for each scenario.
+fn results(finding: &Finding, measured: &Measured, answers: &[Answer<'_>]) -> Vec<Block> {
+    let mut lines = vec![("Record:".to_owned(), when(finding, measured, &validity(answers, &finding.questions[0])))];
+    lines.extend(finding.caveat.iter().map(|caveat| ("Caveat:".to_owned(), caveat.clone())));
+    if measured.record.is_none() {
+        return vec![Block::Points(lines)];
+    }
+    let reproduced = (format!("The claim is reproduced: {}.", reproduced(measured, answers)), claim(finding, answers));
+    lines.insert(0, reproduced);
+    let mut blocks = vec![Block::Points(lines), Block::Text(legend(answers.iter()))];
     if let Some(svg) = forest::of_answers(&format!("{}: ratios with 95 % intervals", finding.id), answers) {
         blocks.push(Block::Figure { name: finding.id.clone(), svg });
     }
-    // The rest of what is asked stands in the figure, and in the page's table.
-    let scenario = &finding.questions[0].scenario;
-    blocks.push(Block::Text(format!("In the scenario \u{201c}{scenario}\u{201d}:")));
-    let is_shown = |question: &&Question| question.scenario == *scenario && question.claimed.is_none();
-    blocks.push(Block::Table(verdicts(finding.questions.iter().filter(is_shown), answers)));
+    let mut scenarios: Vec<&str> = Vec::new();
+    for question in &finding.questions {
+        let name = question.scenario.as_str();
+        if scenarios.contains(&name) {
+            continue;
+        }
+        scenarios.push(name);
+        blocks.push(Block::Text(format!("Scenario \u{201c}{name}\u{201d}:")));
+        let asked = finding.questions.iter().filter(|question| question.scenario == name);
+        blocks.push(Block::Table(verdicts(asked, answers)));
+    }
     blocks
 }
 
 /// A row for each question.
-pub(super) fn verdicts<'q>(questions: impl Iterator<Item = &'q Question> + Clone, answers: &[Answer<'_>]) -> Table {
+fn verdicts<'q>(questions: impl Iterator<Item = &'q Question> + Clone, answers: &[Answer<'_>]) -> Table {
     let asked = |metric: &Metric| questions.clone().any(|question| question.metrics.contains(metric));
     let columns: Vec<(Metric, &str)> = COLUMNS.into_iter().filter(|(metric, _)| asked(metric)).collect();
     let row = |question: &Question| {
         let cell = |(metric, _): &(Metric, &str)| of(answers, question, *metric).map_or_else(String::new, Answer::text);
-        let ratio = format!("{} / {}", question.subject, question.rival);
+        let ratio = ratio(question);
         std::iter::once(ratio).chain(columns.iter().map(cell)).collect()
     };
     let header: Vec<&str> = ["ratio"].into_iter().chain(columns.iter().map(|(_, name)| *name)).collect();
@@ -183,19 +283,32 @@ fn claim(finding: &Finding, answers: &[Answer<'_>]) -> String {
     finding.questions.iter().filter(is_first).map(|question| pair(question, answers)).collect::<Vec<_>>().join(" ")
 }
 
-/// `mini-redis against redis: rate ▼ 0.71 [0.66, 0.75], CPU ▼ 1.45 [1.40, 1.50].`
-fn pair(question: &Question, answers: &[Answer<'_>]) -> String {
-    let cells =
-        COLUMNS.iter().filter_map(|(metric, name)| Some(format!("{name} {}", of(answers, question, *metric)?.text())));
-    let cells = cells.collect::<Vec<_>>().join(", ");
-    format!("{} against {}: {cells}.", question.subject, question.rival)
+/// A question with the answers to its metrics: `mini-redis / redis: rate ▼ 0.71 [0.66, 0.75], CPU ▼ 1.45 [1.40, 1.50].`
+fn named(question: &Question, answers: &[&Answer<'_>]) -> String {
+    let cell = |(metric, name): &(Metric, &str)| {
+        let answer = answers.iter().find(|answer| answer.comparison.metric == *metric)?;
+        Some(format!("{name} {}", answer.text()))
+    };
+    let cells: Vec<String> = COLUMNS.iter().filter_map(cell).collect();
+    format!("{}: {}.", ratio(question), cells.join(", "))
 }
 
-/// The record behind a finding, and how much of it counts.
-fn when(measured: &Measured, validity: &str) -> String {
-    let Some(record) = &measured.record else { return "Not measured yet.".to_owned() };
-    let header = &record.header;
-    let day = header.date.split('T').next().unwrap_or_default();
-    let commit = header.commit.as_deref().unwrap_or("unknown");
-    format!("Measured {day}, {} rounds, {validity} pairs, commit {commit}.", header.rounds)
+fn pair(question: &Question, answers: &[Answer<'_>]) -> String {
+    let own: Vec<&Answer<'_>> = answers.iter().filter(|answer| std::ptr::eq(answer.question, question)).collect();
+    named(question, &own)
+}
+
+/// `mini-redis / redis`.
+fn ratio(question: &Question) -> String {
+    let name =
+        |name: &str| name.split_once(", ").map_or_else(|| name.to_owned(), |(name, how)| format!("{name} ({how})"));
+    format!("{} / {}", name(&question.subject), name(&question.rival))
+}
+
+/// The record behind a finding, its age, and how much of it counts.
+fn when(finding: &Finding, measured: &Measured, validity: &str) -> String {
+    let (Some(record), Some(day)) = (&measured.record, measured.day()) else { return "Not measured yet.".to_owned() };
+    let before = finding.before.as_ref().map_or_else(String::new, |change| format!(", before {change}"));
+    let commit = record.header.commit.as_deref().unwrap_or("unknown").replace('+', " with uncommitted changes");
+    format!("measured on {day}{before}; {} rounds, {validity} pairs, commit {commit}.", record.header.rounds)
 }

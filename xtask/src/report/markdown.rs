@@ -1,30 +1,34 @@
-//! A report in Markdown.
+//! Parts of a report in Markdown.
 
 use loadgen::compare::markdown::{inline, table};
 
-use super::document::{Block, Document};
+use super::document::{Block, Part};
 
-/// The whole text.
-pub(super) fn render(document: &Document) -> String {
-    let mut text = format!("# {}\n", inline(&document.title));
-    for block in &document.blocks {
-        let part = match block {
-            Block::Heading(level, words) => format!("{} {}\n", "#".repeat(usize::from(*level)), inline(words)),
-            Block::Text(words) => format!("{}\n", inline(words)),
-            Block::Points(points) => points.iter().map(point).collect(),
-            Block::Table(lines) => table(lines),
-            Block::Code(code) => format!("```text\n{code}\n```\n"),
-            Block::Chart(_) => String::new(),
-            Block::Figure { name, .. } => {
-                format!("![Ratios of {name} with their intervals](benches/record/{name}.svg)\n")
-            }
-        };
-        if !part.is_empty() {
-            text.push('\n');
-            text.push_str(&part);
+/// The text between the marks of a part.
+pub(super) fn render(part: &Part) -> String {
+    let root = "../".repeat(part.file.matches('/').count());
+    let texts: Vec<String> =
+        part.blocks.iter().map(|block| text(block, &root)).filter(|text| !text.is_empty()).collect();
+    texts.join("\n")
+}
+
+/// A block of a document that reaches the workspace by `root`.
+fn text(block: &Block, root: &str) -> String {
+    match block {
+        Block::Heading(level, words) => format!("{} {}\n", "#".repeat(usize::from(*level)), inline(words)),
+        Block::Text(words) => format!("{}\n", inline(words)),
+        Block::Points(points) => points.iter().map(point).collect(),
+        Block::Links(links) => links
+            .iter()
+            .map(|link| format!("- [{}]({root}{}): {}\n", inline(&link.name), link.address, inline(&link.text)))
+            .collect(),
+        Block::Table(lines) => table(lines),
+        Block::Code(code) => format!("```text\n{code}\n```\n"),
+        Block::Chart(_) => String::new(),
+        Block::Figure { name, .. } => {
+            format!("![Ratios of {name} with their intervals]({root}benches/record/{name}.svg)\n")
         }
     }
-    text
 }
 
 fn point((strong, rest): &(String, String)) -> String {

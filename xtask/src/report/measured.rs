@@ -29,6 +29,11 @@ impl Measured {
         Ok(Self { record: path.exists().then(|| Record::read(&path)).transpose()? })
     }
 
+    /// The day of its record.
+    pub(super) fn day(&self) -> Option<&str> {
+        self.record.as_ref()?.header.date.split('T').next()
+    }
+
     /// Compares a figure of a question's two subjects.
     pub(super) fn comparison(&self, question: &Question, metric: Metric) -> Comparison {
         let Question { scenario, subject, rival, .. } = question;

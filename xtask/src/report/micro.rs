@@ -12,7 +12,7 @@ use loadgen::compare::{Metric, Table, analysis, factor};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::document::{Block, points};
+use super::document::{Block, Part, points};
 use super::findings::Findings;
 use super::measured::{Measured, folder};
 
@@ -150,35 +150,30 @@ impl Causes {
     }
 
     /// The suspected causes, in a table: the shares that are costs of a recorded request.
-    pub(super) fn summary(&self, measured: &[Measured], findings: &Findings) -> Vec<Block> {
+    pub(super) fn summary(&self, measured: &[Measured], findings: &Findings) -> Option<Part> {
         let pairs = self.hypotheses.iter().flat_map(|hypothesis| &hypothesis.compare);
         let row = |pair: &Pair| {
             let (a, b) = (self.estimates.get(&pair.a)?, self.estimates.get(&pair.b)?);
             let request = pair.request.as_ref()?;
             let share = request.share(a, b, measured, findings)?;
             let [name, other] = differing(&pair.a, &pair.b);
-            let [value, low, high] = [share.value, share.low, share.high].map(|share| share * 100.0);
             let of = format!("{} ({})", request.subject, request.finding);
-            let share_text = format!("{value:.1} % [{low:.1}, {high:.1}]");
-            Some(vec![format!("{name} instead of {other}"), of, share_text, weight(&share).to_owned()])
+            Some(vec![sentence(&pair.what), name, other, of, share.text(), weight(&share).to_owned()])
         };
         let rows: Vec<Vec<String>> = pairs.filter_map(row).collect();
         if rows.is_empty() {
-            return Vec::new();
+            return None;
         }
         let text = format!(
-            "What a suspected cause costs as a share of the CPU time of a whole request, by cargo bench (benches/micro): below {:.0} % \
-             too little, above {:.0} % a cause by itself, as far as the whole interval says so. Both sides of a row were measured one \
-             after the other, not interleaved: these are hints, not verdicts.",
+            "Added time of the suspected variant, divided by the CPU time of a whole request of the named program; lower is better. \
+             Weight: below {:.0} % too little to be the cause, above {:.0} % a cause by itself, if the whole interval says so.",
             NEGLIGIBLE * 100.0,
             LARGE * 100.0
         );
-        let header = ["suspected", "of a request to", "share", "weight"];
-        vec![
-            Block::Heading(2, "Suspected causes".to_owned()),
-            Block::Text(text),
-            Block::Table(Table::new(&header, rows)),
-        ]
+        let header = ["operation", "suspected", "instead", "request of", "share", "weight"];
+        let blocks = vec![Block::Text(text), Block::Table(Table::new(&header, rows))];
+        let file = "docs/performance/causes.md".to_owned();
+        Some(Part { file, name: "causes", heading: Some("Suspected causes".to_owned()), blocks })
     }
 
     /// All of it, for the page.
@@ -284,6 +279,19 @@ struct Share {
     high: f64,
 }
 
+impl Share {
+    /// In per cent; a share above the whole request as a factor.
+    fn text(&self) -> String {
+        match [self.value, self.low, self.high] {
+            [value, low, high] if value > 1.0 => format!("{value:.2} requests [{low:.2}, {high:.2}]"),
+            shares => {
+                let [value, low, high] = shares.map(|share| share * 100.0);
+                format!("{value:.1} % [{low:.1}, {high:.1}]")
+            }
+        }
+    }
+}
+
 /// The weight of a cost of this share, as far as its whole interval says so.
 fn weight(share: &Share) -> &'static str {
     match () {
@@ -372,7 +380,7 @@ mod tests {
         };
         let estimates = [estimate("g/slow/9", 200.0), estimate("g/fast/9", 100.0), estimate("g/same/9", 101.0)];
         let causes = Causes { hypotheses: Vec::new(), estimates: estimates.into() };
-        let findings = Findings { findings: Vec::new() };
+        let findings = Findings { findings: Vec::new(), reasons: Vec::new() };
         #[track_caller]
         fn check(causes: &Causes, findings: &Findings, a: &str, b: &str, expected: Option<&str>) {
             let pair = Pair { what: "a thing".to_owned(), a: a.to_owned(), b: b.to_owned(), request: None };

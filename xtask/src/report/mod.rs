@@ -1,4 +1,6 @@
-//! The published comparisons measured again: `REPORT.md`, and a page with all figures below the target folder.
+//! The published comparisons measured again: `REPORT.md`, `docs/performance`, and a page with all figures below the target folder.
+//!
+//! The documents are written by hand, but for the parts between marks: every measured figure stands in one of these.
 //!
 //! `benches/scenarios/findings.toml` holds what was published and what is asked, the plans beside it, `F1.toml` and so on, say what is
 //! run; `loadgen compare` runs it. All that is rendered comes from the records in `benches/record`.
@@ -113,18 +115,26 @@ fn render(all: &Findings) -> Result<()> {
     let page = crate::workspace::target_dir().join("report/report.html");
     fs::create_dir_all(page.parent().unwrap_or_else(|| crate::workspace::root()))?;
     fs::write(&page, page::render(&document))?;
-    println!("written: REPORT.md, {}", page.display());
+    println!("written: REPORT.md, docs/performance, {}", page.display());
     Ok(())
 }
 
-/// The committed part of a report: REPORT.md, the figures that it shows, and READMEs for their tables.
+/// The committed part of a report: REPORT.md and docs/performance with their parts, the figures that these show, and READMEs
+/// with their tables.
 fn files(document: &Document) -> Result<Vec<(PathBuf, String)>> {
     let figure = |block: &Block| match block {
         Block::Figure { name, svg } => Some((measured::folder().join(format!("{name}.svg")), standing_alone(svg))),
-        Block::Heading(..) | Block::Text(_) | Block::Points(_) | Block::Table(_) | Block::Code(_) | Block::Chart(_) => {
-            None
-        }
+        Block::Heading(..)
+        | Block::Text(_)
+        | Block::Points(_)
+        | Block::Links(_)
+        | Block::Table(_)
+        | Block::Code(_)
+        | Block::Chart(_) => None,
     };
-    let report = (crate::workspace::root().join("REPORT.md"), markdown::render(document));
-    Ok(document.blocks.iter().filter_map(figure).chain([report]).chain(readme::rendered()?).collect())
+    let mut texts = readme::rendered()?;
+    for part in &document.parts {
+        readme::put(&mut texts, &part.file, part.name, &markdown::render(part))?;
+    }
+    Ok(document.parts.iter().flat_map(|part| &part.blocks).filter_map(figure).chain(texts).collect())
 }

@@ -4,12 +4,18 @@ use loadgen::compare::TEXTS;
 use loadgen::output::html;
 use loadgen::output::svg::escape;
 
-use super::document::{Block, Document};
+use super::document::{Block, Document, Link, Part};
 
 /// The whole page.
 pub(super) fn render(document: &Document) -> String {
-    let body: String = document.blocks.iter().chain(&document.details).map(block).collect();
-    html::page(&document.title, &body)
+    let parts: String = document.parts.iter().map(part).collect();
+    let details: String = document.details.iter().map(block).collect();
+    html::page(&document.title, &(parts + &details))
+}
+
+fn part(part: &Part) -> String {
+    let heading = part.heading.iter().map(|words| block(&Block::Heading(2, words.clone())));
+    heading.chain(part.blocks.iter().map(block)).collect()
 }
 
 fn block(block: &Block) -> String {
@@ -22,6 +28,10 @@ fn block(block: &Block) -> String {
             let points: String = points.iter().map(point).collect();
             format!("<ul>\n{points}</ul>\n")
         }
+        Block::Links(links) => {
+            let points: String = links.iter().map(link).collect();
+            format!("<ul>\n{points}</ul>\n")
+        }
         Block::Table(table) => html::table(&table.header, &table.rows, &TEXTS),
         Block::Code(code) => format!("<pre>{}</pre>\n", escape(code)),
         Block::Chart(svg) | Block::Figure { svg, .. } => format!("<div class=\"wide\">\n{svg}</div>\n"),
@@ -32,6 +42,10 @@ fn block(block: &Block) -> String {
 fn anchor(words: &str) -> String {
     let words = words.split(|letter: char| !letter.is_ascii_alphanumeric()).filter(|word| !word.is_empty());
     words.collect::<Vec<_>>().join("-").to_ascii_lowercase()
+}
+
+fn link(link: &Link) -> String {
+    point(&(format!("{}:", link.name), link.text.clone()))
 }
 
 fn point((strong, rest): &(String, String)) -> String {

@@ -1,4 +1,4 @@
-//! REPORT.md as who reads it sees it: rendered by a Markdown viewer's library, in a real browser.
+//! REPORT.md and docs/performance as a reader sees them: rendered by a Markdown viewer's library, in a real browser.
 
 use std::fs::{self, File};
 use std::io::BufReader;
@@ -26,7 +26,7 @@ addEventListener("load", () => {
     document.body.dataset.seen = JSON.stringify({
         wide: document.documentElement.scrollWidth,
         high: document.documentElement.scrollHeight,
-        images: places("img"), tables: places("table"), headings: places("h2"), paragraphs: places("p"),
+        images: places("img"), tables: places("table"), lists: places("ul"), paragraphs: places("p"),
     });
 });
 </script>"#;
@@ -42,7 +42,7 @@ struct Seen {
     high: f64,
     images: Vec<Place>,
     tables: Vec<Place>,
-    headings: Vec<Place>,
+    lists: Vec<Place>,
     paragraphs: Vec<Place>,
 }
 
@@ -57,6 +57,25 @@ struct Place {
     loaded: bool,
 }
 
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap()
+}
+
+/// The documents of a folder, one below the other, as a page that measures itself.
+fn page(viewer: &Path, name: &str, folder: &Path, documents: &[&str]) -> PathBuf {
+    let script = "const { readFileSync } = require('fs'); const { parse } = require('marked');
+        console.log(process.argv.slice(1).map((path) => parse(readFileSync(path, 'utf8'))).join(''))";
+    let mut marked = Command::new("node");
+    marked.args(["--eval", script]).args(documents.iter().map(|name| folder.join(name)));
+    let body = printed(marked.current_dir(viewer));
+    let page = viewer.join(name);
+    let base = format!("<base href=\"file://{}/\">", folder.display());
+    fs::write(&page, format!("<!doctype html><meta charset=utf-8>{base}<style>{STYLE}</style>{MEASURE}<body>{body}"))
+        .unwrap();
+    page
+}
+
+/// Both parts in one test: they share the browser's profile.
 #[test]
 fn the_report_in_a_browser() {
     let viewer = kit! {
@@ -66,39 +85,50 @@ fn the_report_in_a_browser() {
         install: "npm install --no-audit --no-fund --no-package-lock --loglevel=error",
     };
     let Some(viewer) = viewer.installed() else { return };
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
-    let markdown = fs::read_to_string(root.join("REPORT.md")).unwrap();
-    let plots = markdown.matches("![Ratios of ").count();
-    assert!(plots >= 6, "{plots} plots");
-    // The answer to "is Rust slow?" stands in the first ten lines.
-    let first: Vec<&str> = markdown.lines().take(10).collect();
-    assert!(first.iter().any(|line| line.contains("Is Rust slow? ")), "{first:?}");
+    check_first_screen(&viewer);
+    check_findings(&viewer);
+}
 
-    let mut marked = Command::new("node");
-    marked
-        .args(["--eval", "console.log(require('marked').parse(require('fs').readFileSync(process.argv[1], 'utf8')))"]);
-    let body = printed(marked.arg(root.join("REPORT.md")).current_dir(&viewer));
-    let page = viewer.join("report.html");
-    let base = format!("<base href=\"file://{}/\">", root.display());
-    fs::write(&page, format!("<!doctype html><meta charset=utf-8>{base}<style>{STYLE}</style>{MEASURE}<body>{body}"))
-        .unwrap();
+fn check_first_screen(viewer: &Path) {
+    let markdown = fs::read_to_string(root().join("REPORT.md")).unwrap();
+    let first: Vec<&str> = markdown.lines().take(4).collect();
+    assert!(first[0] == "# Is Rust slow?" && first[3].contains(" published comparisons"), "{first:?}");
 
-    let seen = look(&viewer, &page);
+    let seen = look(viewer, &page(viewer, "report.html", root(), &["REPORT.md"]));
     assert!(seen.wide <= WIDTH as f64, "it is wider than its window: {seen:?}");
-    assert_eq!(seen.images.len(), plots);
-    assert!(seen.images.iter().all(|image| image.loaded && image.width > 900.0), "{:?}", seen.images);
-    // The front table and one of verdicts for each finding: none wants scrolling to the side.
-    assert!(seen.tables.len() > plots && seen.headings.len() >= plots, "{seen:?}");
-    let answer = &seen.paragraphs[0];
-    let front = &seen.tables[0];
-    assert!(answer.y + answer.height < FIRST_SCREEN && front.y + front.height < FIRST_SCREEN, "{answer:?} {front:?}");
+    assert!(seen.images.is_empty() && seen.tables.len() == 1, "{seen:?}");
+    // Answer, losses and front table.
+    for place in [&seen.paragraphs[0], &seen.lists[0], &seen.tables[0]] {
+        assert!(place.y + place.height < FIRST_SCREEN, "{place:?} is below the first screen: {seen:?}");
+    }
+}
 
-    // Taken whole: each plot shows the colours of verdicts, in either scheme.
+fn check_findings(viewer: &Path) {
+    let folder = root().join("docs/performance");
+    let texts = look(viewer, &page(viewer, "texts.html", &folder, &["causes.md", "method.md"]));
+    assert!(texts.wide <= WIDTH as f64 && texts.images.is_empty() && texts.tables.len() == 1, "{texts:?}");
+    let names: Vec<String> = (1..=10).map(|number| format!("f{number}.md")).collect();
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    // The browser takes no picture that is much higher.
+    for names in names.chunks(3) {
+        let page = page(viewer, "findings.html", &folder, names);
+        let seen = look(viewer, &page);
+        assert!(seen.wide <= WIDTH as f64, "it is wider than its window: {seen:?}");
+        assert_eq!(seen.images.len(), names.len());
+        assert!(seen.images.iter().all(|image| image.loaded && image.width > 900.0), "{:?}", seen.images);
+        // The published table and one of verdicts at least.
+        assert!(seen.tables.len() >= 2 * names.len(), "{seen:?}");
+        check_colours(viewer, &page, &seen);
+    }
+}
+
+/// Taken whole: each plot shows the colours of verdicts, in either scheme.
+fn check_colours(viewer: &Path, page: &Path, seen: &Seen) {
     for (scheme, ground, marks) in [
         (1, [0xff, 0xff, 0xff], [[0x2b, 0x8a, 0x3e], [0xc8, 0x50, 0x1e], [0xa8, 0x79, 0x00], [0x5b, 0x65, 0x70]]),
         (0, [0x15, 0x18, 0x1c], [[0x6a, 0xcf, 0x7d], [0xff, 0x94, 0x66], [0xe3, 0xb3, 0x41], [0x9a, 0xa4, 0xaf]]),
     ] {
-        let picture = Picture::of(&viewer, &page, scheme, seen.high as usize);
+        let picture = Picture::of(viewer, page, scheme, seen.high as usize);
         for image in &seen.images {
             let count = |colour| picture.count(image, colour);
             let of_marks: Vec<usize> = marks.into_iter().map(count).collect();
