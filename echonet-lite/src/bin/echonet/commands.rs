@@ -175,7 +175,7 @@ pub(crate) enum Command {
 
 Examples:
   echonet bridge mqtt://broker
-  echonet bridge mqtt://user:password@192.168.1.2:1883 --poll 30 --quirks my.tsv")]
+  echonet bridge mqtt://user@192.168.1.2:1883 --password-file secret --poll 30 --quirks my.tsv")]
     Bridge(Bridge),
     /// Serve the home by the ECHONET Lite Web API, and as a page
     ///
@@ -307,11 +307,14 @@ pub(crate) struct Emulate {
 #[cfg(feature = "mqtt")]
 #[derive(Args, Debug)]
 pub(crate) struct Bridge {
-    /// The broker: mqtt://HOST, mqtt://HOST:PORT or mqtt://USER:PASSWORD@HOST:PORT
+    /// The broker: mqtt://HOST, mqtt://HOST:PORT or mqtt://USER@HOST:PORT; other users of this machine see a password in it
     #[arg(value_name = "URL")]
     pub(crate) broker: String,
     /// Take back what the broker retains of nodes and objects that are not found within 15 s (or --timeout), and end
     #[arg(long)]
+    /// The file whose first line is the password of the user; without it, the environment variable ECHONET_MQTT_PASSWORD
+    #[arg(long, value_name = "FILE")]
+    pub(crate) password_file: Option<PathBuf>,
     pub(crate) clean: bool,
     /// The topic that all others are below
     #[arg(long, default_value = "echonet", value_name = "TOPIC")]

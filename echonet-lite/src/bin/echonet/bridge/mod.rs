@@ -72,7 +72,7 @@ pub(crate) async fn run(args: &Args, options: &Options, out: &Output) -> Result<
     let endpoint = link::builder(options).controller(settings).bind().await?;
     let mut events = endpoint.events();
     let subscriptions = vec![format!("{}/+/+/+/set", args.topic), format!("{}/status", args.discovery)];
-    let (broker, mut news) = Broker::open(&args.broker, Some(availability(args, "bridge")), subscriptions)?;
+    let (broker, mut news) = Broker::open(args, Some(availability(args, "bridge")), subscriptions)?;
     let broker = broker.remembering(remembered::filters(args));
     // No more of them than the controller has requests.
     let (told, mut tells) = mpsc::unbounded_channel();
