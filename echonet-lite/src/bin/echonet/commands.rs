@@ -29,7 +29,9 @@ const JSON: &str = "\
 JSON: with --json every result is one line.
   object    {\"eoj\": \"0x013001\", \"class\": \"homeAirConditioner\" or null, \"instance\": 1}
   property  {\"epc\": \"0xB3\", \"name\": \"targetTemperature\" or null, and where there is a value
-             \"edt\": \"16\", \"value\": 22 (null where the tables do not explain it), \"unit\": \"°C\" (if any);
+             \"edt\": \"16\", \"value\": 22 (null where the tables do not explain it), \"unit\": \"°C\" (if any; of lists and
+             fields in the shape of the value), \"text\" (releases, makers' names, texts); numbers are multiplied with the
+             properties that they are counted in, or \"raw\": true, \"coefficients\": [\"0xD3\"] where these are not known;
              \"status\": asked, accepted, refused, omitted or received (if there is more to say than the value)}
   discover  {\"address\", \"addresses\": [], \"objects\": [object], \"maker\", \"identification\", \"version\"}
   get, set  {\"address\", \"object\": object, \"properties\": [property]}
