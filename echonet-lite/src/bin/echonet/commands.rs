@@ -254,7 +254,7 @@ pub(crate) struct Watch {
     /// Ask for all values so often, in seconds, and print those that have changed
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     pub(crate) interval: Option<Duration>,
-    /// End after so many lines
+    /// End after so many lines; fewer within --timeout, or none at all, is a failure (exit code 3)
     #[arg(short, long)]
     pub(crate) count: Option<u64>,
 }
@@ -312,11 +312,11 @@ pub(crate) struct Bridge {
     /// The broker: mqtt://HOST, mqtt://HOST:PORT or mqtt://USER@HOST:PORT; other users of this machine see a password in it
     #[arg(value_name = "URL")]
     pub(crate) broker: String,
-    /// Take back what the broker retains of nodes and objects that are not found within 15 s (or --timeout), and end
-    #[arg(long)]
     /// The file whose first line is the password of the user; without it, the environment variable ECHONET_MQTT_PASSWORD
     #[arg(long, value_name = "FILE")]
     pub(crate) password_file: Option<PathBuf>,
+    /// Take back what the broker retains of nodes and objects that are not found within 15 s (or --timeout), and end
+    #[arg(long)]
     pub(crate) clean: bool,
     /// The topic that all others are below
     #[arg(long, default_value = "echonet", value_name = "TOPIC")]
