@@ -390,7 +390,7 @@ fn announced_if(
     link.drain()?;
     for (number, body) in bodies.iter().cycle().take(tries * bodies.len()).enumerate() {
         link.repeated += u64::from(number > 0);
-        if let Some(frame) = link.hear(eoj, body, &is_news)? {
+        if let Some(frame) = link.hear(eoj, body, is_news)? {
             return Ok(Ok(frame[10..].to_vec()));
         }
     }
