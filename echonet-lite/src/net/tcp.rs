@@ -3,9 +3,10 @@
 //! There is no framing beyond the messages themselves. What has come of one waits in its connection's buffer; answers go
 //! back on the connection that brought the request.
 
+use core::cmp::Reverse;
 use core::net::{IpAddr, SocketAddr};
 use core::time::Duration;
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 use std::io::{self, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::vec::Vec;
@@ -21,10 +22,9 @@ use super::token::{self, Interest};
 use crate::node::{Arrival, Destination, Instant, Transmit};
 use crate::wire::{MessageLength, message_length};
 
-/// Connections at a time; one more ends the one that has been silent longest.
+/// Connections at a time. One more ends the connection that has been silent longest among those of the host that has the
+/// most: a flood from one host takes no other host's.
 const CONNECTIONS: usize = 64;
-/// Of these, how many one host can have: one more ends its own that has been silent longest, and nobody else's.
-const CONNECTIONS_OF_A_HOST: usize = 8;
 /// A connection that has been silent so long is closed.
 const IDLE: Duration = Duration::from_secs(120);
 /// How long a connection may take to be made before its messages go by UDP.
@@ -220,25 +220,26 @@ impl Tcp {
         Ok(place)
     }
 
-    /// A place in the table for a connection with a host: an unused one; if the host has as many as it may, that of its own
-    /// connection that has been silent longest; if all are in use, that of anybody's.
+    /// A place in the table for a connection with a host: an unused one, or, if all are in use, that of the connection that has
+    /// been silent longest among those of the host that has the most, the new one counted. Where several hosts have as many, the
+    /// new one's gives way.
     fn free_place(&self, host: IpAddr) -> usize {
-        let used = || self.connections.iter().zip(0..).filter_map(|(known, place)| Some((known.as_ref()?, place)));
-        let oldest = |connections: &mut dyn Iterator<Item = (&Connection, usize)>| {
-            connections.min_by_key(|(known, _)| known.last).map(|(_, place)| place)
-        };
-        let mut own = used().filter(|(known, _)| known.peer.ip() == host);
-        if own.by_ref().count() >= CONNECTIONS_OF_A_HOST {
-            let mut own = used().filter(|(known, _)| known.peer.ip() == host);
-            return oldest(&mut own).unwrap_or_default();
-        }
         if let Some(free) = self.connections.iter().position(Option::is_none) {
             return free;
         }
         if self.connections.len() < CONNECTIONS {
             return self.connections.len();
         }
-        oldest(&mut used()).unwrap_or_default()
+        let mut counts = HashMap::from([(host, 1_usize)]);
+        for connection in self.connections.iter().flatten() {
+            *counts.entry(connection.peer.ip()).or_default() += 1;
+        }
+        let rank = |connection: &Connection| {
+            let of = connection.peer.ip();
+            (Reverse(counts.get(&of).copied()), of != host, connection.last)
+        };
+        let used = self.connections.iter().zip(0..).filter_map(|(known, place)| Some((rank(known.as_ref()?), place)));
+        used.min().map(|(_, place)| place).unwrap_or_default()
     }
 
     /// Sends a request on the connection to a node, which is made if there is none. False if it has to go by UDP.

@@ -23,7 +23,7 @@ const HEAD: usize = 2;
 ///
 /// let maker = [0, 0, 0x77];
 /// let light = Stored::new(&GENERAL_LIGHTING, 1, maker).with(LightLevel::of::<100>()).with(OperationMode::Normal);
-/// let sensor: Stored = Stored::new(&TEMPERATURE_SENSOR, 1, maker).with(Value::of::<215>());
+/// let sensor = Stored::new(&TEMPERATURE_SENSOR, 1, maker).with(Value::of::<215>());
 /// let mut node = Node::new(Config::new(Identity::new(maker, 1)), [light, sensor]);
 ///
 /// node.change(TEMPERATURE_SENSOR.code.instance(1), Value::of::<216>())?;
@@ -42,9 +42,17 @@ pub struct Stored<const ROOM: usize = DEFAULT_ROOM> {
     bytes: [u8; ROOM],
 }
 
-impl<const ROOM: usize> Stored<ROOM> {
+impl Stored {
     /// An object with what every device of the class offers; the values of its own mandatory properties are still to be given.
+    /// It has room for values of [`DEFAULT_ROOM`] bytes; [`with_room`](Self::with_room) takes the room from its type.
     pub const fn new(class: &'static Class, instance: u8, maker: [u8; 3]) -> Self {
+        Self::with_room(class, instance, maker)
+    }
+}
+
+impl<const ROOM: usize> Stored<ROOM> {
+    /// The same with another room, which its type names: `Stored::<6>::with_room(…)`.
+    pub const fn with_room(class: &'static Class, instance: u8, maker: [u8; 3]) -> Self {
         let (access, common) = (class.mandatory(), CommonProperties::new(maker));
         Self { class, instance, access, told: |_, _| {}, common, used: 0, bytes: [0; ROOM] }
     }
@@ -204,7 +212,15 @@ mod tests {
     const MAKER: [u8; 3] = [0, 0, 0x77];
 
     fn light() -> Stored<6> {
-        Stored::new(&GENERAL_LIGHTING, 1, MAKER).with(LightLevel::of::<50>()).with(OperationMode::Normal)
+        Stored::with_room(&GENERAL_LIGHTING, 1, MAKER).with(LightLevel::of::<50>()).with(OperationMode::Normal)
+    }
+
+    #[test]
+    fn an_object_needs_neither_its_room_named_nor_a_function() {
+        let light = Stored::new(&GENERAL_LIGHTING, 1, MAKER).with(LightLevel::of::<50>()).with(OperationMode::Normal);
+        let mut node = Node::new(Config::new(Identity::new(MAKER, 1)), [light]);
+        node.change(GENERAL_LIGHTING.code.instance(1), LightLevel::of::<51>()).expect("it is there");
+        assert_eq!(node.objects()[0].value(), Some(LightLevel::of::<51>()));
     }
 
     #[test]
@@ -254,7 +270,7 @@ mod tests {
             faults
         };
         assert_eq!(faults(light()), 0);
-        assert_ne!(faults(Stored::new(&GENERAL_LIGHTING, 1, MAKER)), 0, "0xB6 has no value");
+        assert_ne!(faults(Stored::with_room(&GENERAL_LIGHTING, 1, MAKER)), 0, "0xB6 has no value");
         let mut node = Node::new(Config::new(Identity::new(MAKER, 1)), [light()]);
         let (eoj, mut buffer) = (GENERAL_LIGHTING.code.instance(1), [0; 512]);
         let mut told = |node: &mut Node<[Stored<6>; 1]>| {

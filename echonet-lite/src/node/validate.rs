@@ -263,14 +263,32 @@ mod tests {
     }
 
     #[test]
-    fn one_of_two_alternatives_is_required() {
-        for (epcs, expected) in [(&[][..], 1), (&[0xE0], 0), (&[0xE2], 0)] {
+    fn one_of_several_alternatives_is_required() {
+        // The conditions "either … is required" of the machine-readable appendix.
+        let rows: [(u8, u8, &[u8]); 7] = [
+            (0x00, 0x23, &[0xE0, 0xE2]),
+            (0x00, 0xD0, &[0xE0, 0xE1]),
+            (0x02, 0x79, &[0xC3, 0xC4]),
+            (0x02, 0x7A, &[0xE1, 0xE2]),
+            (0x02, 0x7B, &[0xE0, 0xE1]),
+            (0x02, 0x7D, &[0xE2, 0xE3, 0xE4]),
+            (0x02, 0x8E, &[0xE0, 0xE2]),
+        ];
+        let lacking = |group, class, epcs: &[u8]| {
             let access = CommonProperties::ACCESS.union(PropertyAccess::new(epcs, &[], &[]));
-            let object = Light { eoj: Eoj::new(0x00, 0x23, 1), access, level: 0 };
+            let object = Light { eoj: Eoj::new(group, class, 1), access, level: 0 };
             let node = Node::new(Config::new(Identity::new([0, 0, 0x77], 1)), std::vec![object]);
             let mut found = 0;
             node.validate(|fault| found += usize::from(matches!(fault, Fault::Neither { .. })));
-            assert_eq!(found, expected, "{epcs:02X?}");
+            found
+        };
+        for (group, class, epcs) in rows {
+            assert_eq!(lacking(group, class, &[]), 1, "{group:02X}{class:02X}");
+            for epc in epcs {
+                assert_eq!(lacking(group, class, &[*epc]), 0, "{group:02X}{class:02X} {epc:02X}");
+            }
         }
+        let lists: usize = crate::class::all().iter().map(|class| class.either.len()).sum();
+        assert_eq!(lists, rows.len());
     }
 }

@@ -428,3 +428,57 @@ fn a_home_from_a_file_has_its_values_script_and_faults() {
     let missing = run(&["emulate", "no-such-file.toml"]);
     assert_eq!(missing.status.code(), Some(2), "{}", stderr(&missing));
 }
+
+#[test]
+fn values_are_multiplied_with_their_coefficients() {
+    let port = "13634";
+    let mut node = serve(port, "127.0.62.21", &["lvSmartElectricEnergyMeter"]);
+    for line in
+        ["coefficient=3", "unitForCumulativeElectricEnergy=0.1", "normalDirectionCumulativeElectricEnergy=12345 kWh"]
+    {
+        node.stdin.write_all(format!("lvSmartElectricEnergyMeter {line}\n").as_bytes()).unwrap();
+        assert_eq!(node.next()["event"], "changed", "{line}");
+    }
+    let get = |json: &[&str], properties: &[&str]| {
+        let head = ["--quiet", "--port", port, "--address", "127.0.62.22", "get", "127.0.62.21", "0288"];
+        check(&[json, &head[..], properties].concat(), 0)
+    };
+    // Alone the command asks for what it needs besides; among all others it is there.
+    let all = lines(&get(&["--json"], &[]));
+    let all = all[0]["properties"].as_array().unwrap();
+    let alone = lines(&get(&["--json"], &["E0"]));
+    for energy in [&alone[0]["properties"][0], all.iter().find(|property| property["epc"] == "0xE0").unwrap()] {
+        assert_eq!((&energy["value"], &energy["unit"]), (&json!(3703.5), &json!("kWh")), "{energy}");
+        assert_eq!((energy.get("raw"), energy.get("coefficients")), (None, None), "{energy}");
+    }
+    assert_eq!(alone[0]["properties"].as_array().unwrap().len(), 1, "{alone:?}");
+    assert!(get(&[], &["E0"]).contains("3703.5 kWh"));
+    let currents = all.iter().find(|property| property["epc"] == "0xE8").unwrap();
+    assert_eq!(currents["unit"], json!({ "rPhase": "A", "tPhase": "A" }));
+    // A frame alone does not tell them.
+    let frame = lines(&check(&["--json", "decode", "1081000102880105ff01 72 01 e0 04 00003039"], 0));
+    let energy = &frame[0]["properties"][0];
+    assert_eq!((&energy["value"], &energy["raw"]), (&json!(12345), &json!(true)));
+    assert_eq!(energy["coefficients"], json!(["0xD3", "0xE1"]));
+    let frame =
+        lines(&check(&["--json", "decode", "1081000102880105ff01 72 03 e0 04 00003039 d3 04 00000003 e1 01 01"], 0));
+    assert_eq!((&frame[0]["properties"][0]["value"], frame[0]["properties"][0].get("raw")), (&json!(3703.5), None));
+    // Releases and makers are words.
+    let release = all.iter().find(|property| property["epc"] == "0x82").unwrap();
+    assert!(release["text"].as_str().unwrap().starts_with("Release "), "{release}");
+}
+
+#[test]
+fn a_watch_that_hears_too_little_fails() {
+    let port = "13635";
+    let watch = ["--quiet", "--json", "--port", port, "--address", "127.0.62.24", "--timeout"];
+    let output = run(&[&watch[..], &["0.3", "watch"]].concat());
+    assert_eq!((output.status.code(), stdout(&output)), (Some(3), String::new()));
+    let _node = serve(port, "127.0.62.23", &["generalLighting"]);
+    let polled = ["watch", "127.0.62.23", "--interval", "0.1"];
+    assert!(!lines(&check(&[&watch[..], &["2"], &polled[..]].concat(), 0)).is_empty());
+    assert_eq!(lines(&check(&[&watch[..], &["20"], &polled[..], &["--count", "2"]].concat(), 0)).len(), 2);
+    let output = run(&[&watch[..], &["2"], &polled[..], &["--count", "1000"]].concat());
+    assert_eq!(output.status.code(), Some(3));
+    assert!(stderr(&output).contains(" of 1000 values came in time"), "{}", stderr(&output));
+}

@@ -29,7 +29,9 @@ const JSON: &str = "\
 JSON: with --json every result is one line.
   object    {\"eoj\": \"0x013001\", \"class\": \"homeAirConditioner\" or null, \"instance\": 1}
   property  {\"epc\": \"0xB3\", \"name\": \"targetTemperature\" or null, and where there is a value
-             \"edt\": \"16\", \"value\": 22 (null where the tables do not explain it), \"unit\": \"°C\" (if any);
+             \"edt\": \"16\", \"value\": 22 (null where the tables do not explain it), \"unit\": \"°C\" (if any; of lists and
+             fields in the shape of the value), \"text\" (releases, makers' names, texts); numbers are multiplied with the
+             properties that they are counted in, or \"raw\": true, \"coefficients\": [\"0xD3\"] where these are not known;
              \"status\": asked, accepted, refused, omitted or received (if there is more to say than the value)}
   discover  {\"address\", \"addresses\": [], \"objects\": [object], \"maker\", \"identification\", \"version\"}
   get, set  {\"address\", \"object\": object, \"properties\": [property]}
@@ -175,7 +177,7 @@ pub(crate) enum Command {
 
 Examples:
   echonet bridge mqtt://broker
-  echonet bridge mqtt://user:password@192.168.1.2:1883 --poll 30 --quirks my.tsv")]
+  echonet bridge mqtt://user@192.168.1.2:1883 --password-file secret --poll 30 --quirks my.tsv")]
     Bridge(Bridge),
     /// Serve the home by the ECHONET Lite Web API, and as a page
     ///
@@ -252,7 +254,7 @@ pub(crate) struct Watch {
     /// Ask for all values so often, in seconds, and print those that have changed
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     pub(crate) interval: Option<Duration>,
-    /// End after so many lines
+    /// End after so many lines; fewer within --timeout, or none at all, is a failure (exit code 3)
     #[arg(short, long)]
     pub(crate) count: Option<u64>,
 }
@@ -307,9 +309,12 @@ pub(crate) struct Emulate {
 #[cfg(feature = "mqtt")]
 #[derive(Args, Debug)]
 pub(crate) struct Bridge {
-    /// The broker: mqtt://HOST, mqtt://HOST:PORT or mqtt://USER:PASSWORD@HOST:PORT
+    /// The broker: mqtt://HOST, mqtt://HOST:PORT or mqtt://USER@HOST:PORT; other users of this machine see a password in it
     #[arg(value_name = "URL")]
     pub(crate) broker: String,
+    /// The file whose first line is the password of the user; without it, the environment variable ECHONET_MQTT_PASSWORD
+    #[arg(long, value_name = "FILE")]
+    pub(crate) password_file: Option<PathBuf>,
     /// Take back what the broker retains of nodes and objects that are not found within 15 s (or --timeout), and end
     #[arg(long)]
     pub(crate) clean: bool,

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use echonet_lite::controller::{Failure, NodeAddr, NodeId, NodeInfo, Request};
+use echonet_lite::controller::{Answer, Failure, NodeAddr, NodeId, NodeInfo, Request};
 use echonet_lite::net::{Endpoint, Error};
 use echonet_lite::wire::{Eoj, PropertySet};
 
@@ -153,6 +153,11 @@ impl Directory {
         node.addrs.is_empty().then_some(name)
     }
 
+    /// Whether a node has more than one address.
+    pub(crate) fn has_other(&self, name: &str) -> bool {
+        self.nodes.get(name).is_some_and(|node| node.addrs.len() > 1)
+    }
+
     /// Nobody or another node answers at an address of a node: its next one is used. False if it has no other.
     pub(crate) fn use_next(&mut self, name: &str, addr: NodeAddr) -> bool {
         let Some(node) = self.nodes.get_mut(name).filter(|node| node.addrs.len() > 1) else { return false };
@@ -186,14 +191,19 @@ pub(crate) async fn inquire(endpoint: &Endpoint, old: &NodeInfo, new: &NodeInfo)
     let Some(id) = new.id() else { return Namesake::Gone };
     let object = new.objects.first().and_then(|object| Some((object.eoj, object.maps?)));
     let (eoj, settings) = object.map_or((Eoj::NODE_PROFILE, PropertySet::of(&[0x82])), |(eoj, maps)| {
-        let settings = maps.readable.intersection(maps.writable.union(SERIAL));
+        let settings = maps.readable.intersection(maps.writable.union(SERIAL)).difference(CLOCK);
         (eoj, if settings.is_empty() { maps.readable } else { settings })
     });
     let epcs: Vec<_> = settings.iter().collect();
     let request = Request::get(eoj, &epcs).fresh().only_to(id).timeout(INQUIRY);
-    let there = match endpoint.request(old.addr, &request).await {
+    // A node that has said who it is and nothing more may have left just then: it is asked once more.
+    let mut there = endpoint.request(old.addr, &request).await;
+    if is_half_answered(&there) {
+        there = endpoint.request(old.addr, &request).await;
+    }
+    let there = match there {
         Ok(answer) => answer,
-        Err(Error::Failed(Failure::TimedOut { tries: 1.., .. })) => return Namesake::Twin,
+        half if is_half_answered(&half) => return Namesake::Twin,
         Err(_) => return Namesake::Gone,
     };
     let objects = |info: &NodeInfo| info.objects.iter().map(|object| object.eoj).collect::<Vec<_>>();
@@ -204,7 +214,14 @@ pub(crate) async fn inquire(endpoint: &Endpoint, old: &NodeInfo, new: &NodeInfo)
     if is_same { Namesake::Same } else { Namesake::Twin }
 }
 
+/// Whether a node has said who it is, and has not answered what was asked then.
+fn is_half_answered(result: &Result<Answer, Error>) -> bool {
+    matches!(result, Err(Error::Failed(Failure::TimedOut { tries: 1.., .. })))
+}
+
 const SERIAL: PropertySet = PropertySet::of(&[0x8D]);
+/// The time and the date of a device, which can be others when it is asked at its second address.
+const CLOCK: PropertySet = PropertySet::of(&[0x97, 0x98]);
 
 /// An address as a part of a name.
 fn plain(addr: NodeAddr, separator: char) -> String {

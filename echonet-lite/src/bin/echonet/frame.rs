@@ -3,7 +3,7 @@
 use echonet_lite::wire::{Eoj, Esv, Frame, Message, ParseError, Properties};
 use serde_json::{Value, json};
 
-use crate::render::{self, Property, hex};
+use crate::render::{self, Factors, Property, hex};
 
 /// The object whose properties a message carries.
 fn subject(message: &Message<'_>) -> Eoj {
@@ -34,12 +34,24 @@ struct Row<'a> {
     has_value: bool,
 }
 
-fn rows<'a>(message: &Message<'a>, list: Properties<'a>, is_second: bool) -> impl Iterator<Item = Row<'a>> {
+/// What the numbers of a message are multiplied with, of the properties that it tells itself.
+fn factors(message: &Message<'_>) -> Factors {
+    let all = message.properties().chain(message.get_properties());
+    Factors::of(subject(message), all.map(|property| (property.epc, property.edt)))
+}
+
+fn rows<'a>(
+    message: &Message<'a>,
+    list: Properties<'a>,
+    is_second: bool,
+    factors: &'a Factors,
+) -> impl Iterator<Item = Row<'a>> {
     let (eoj, esv) = (subject(message), message.esv());
     list.map(move |property| {
         let status = status(esv, is_second, property.edt);
         let has_value = status.is_none() || !property.edt.is_empty();
-        Row { property: Property::new(eoj, property.epc, property.edt), status, has_value }
+        let property = Property::new(eoj, property.epc, property.edt).counted(factors);
+        Row { property, status, has_value }
     })
 }
 
@@ -75,7 +87,9 @@ impl Row<'_> {
 pub(crate) fn line(frame: &Frame<'_>) -> String {
     let Frame::Format1(message) = frame else { return frame.to_string() };
     let (from, to) = (render::object(message.seoj()), render::object(message.deoj()));
-    let list = |list, is_second| rows(message, list, is_second).map(|row| row.word()).collect::<Vec<_>>().join(", ");
+    let factors = factors(message);
+    let list =
+        |list, is_second| rows(message, list, is_second, &factors).map(|row| row.word()).collect::<Vec<_>>().join(", ");
     let second = if message.esv().has_two_lists() {
         format!(" / {}", list(message.get_properties(), true))
     } else {
@@ -89,7 +103,9 @@ pub(crate) fn details(frame: &Frame<'_>) -> String {
     let Frame::Format1(message) = frame else { return String::new() };
     let mut text = String::new();
     let width = |row: &Row<'_>| row.property.cells()[1].len();
-    let all = || rows(message, message.properties(), false).chain(rows(message, message.get_properties(), true));
+    let factors = factors(message);
+    let list = |list, is_second| rows(message, list, is_second, &factors);
+    let all = || list(message.properties(), false).chain(list(message.get_properties(), true));
     let widest = all().map(|row| width(&row)).max().unwrap_or(0);
     for row in all() {
         let [epc, name] = row.property.cells();
@@ -105,7 +121,8 @@ pub(crate) fn json(frame: &Frame<'_>) -> Value {
         let Frame::Format2 { edata, .. } = frame else { unreachable!("there are two formats") };
         return json!({ "tid": tid, "edata": hex(edata) });
     };
-    let list = |list, is_second| rows(message, list, is_second).map(|row| row.json()).collect::<Vec<_>>();
+    let factors = factors(message);
+    let list = |list, is_second| rows(message, list, is_second, &factors).map(|row| row.json()).collect::<Vec<_>>();
     let mut value = json!({
         "tid": tid,
         "seoj": render::object_json(message.seoj()),

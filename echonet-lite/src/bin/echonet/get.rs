@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use crate::commands::{Get, Options};
 use crate::failure::{self, Failure};
 use crate::output::{Output, table};
-use crate::render::{self, Property};
+use crate::render::{self, Factors, Property};
 use crate::{link, names};
 
 /// The map of the properties that can be read.
@@ -31,10 +31,16 @@ pub(crate) async fn run(args: &Get, options: &Options, out: &Output) -> Result<(
     } else {
         read(&endpoint, node, eoj, &epcs, options).await?
     };
+    let mut counted = Vec::new();
+    for answer in answers {
+        let factors = factors(&endpoint, &answer, options).await;
+        counted.push((answer, factors));
+    }
     drop(progress);
-    show(&answers, out)?;
+    show(&counted, out)?;
+    let answers = counted.iter().map(|(answer, _)| answer);
     // What a map promises and an object refuses nobody has asked for.
-    let refused = answers.iter().filter(|answer| if epcs.is_empty() { nothing_done(answer) } else { !answer.is_ok() });
+    let refused = answers.filter(|answer| if epcs.is_empty() { nothing_done(answer) } else { !answer.is_ok() });
     refuse(refused)
 }
 
@@ -102,17 +108,45 @@ pub(crate) async fn read_all<D: Device + Send>(
     Ok(answers)
 }
 
-fn show(answers: &[Answer], out: &Output) -> Result<(), Failure> {
-    for (place, answer) in answers.iter().enumerate() {
+/// What the numbers of an answer are multiplied with: what the answer tells of it itself, and what the object is asked for.
+/// A property that it refuses is one that it does not have.
+async fn factors<D: Device + Send>(endpoint: &Endpoint<D>, answer: &Answer, options: &Options) -> Factors {
+    let told = |answer: &Answer| {
+        let values = answer.outcomes().filter_map(|outcome| Some((outcome.epc, outcome.value?.to_vec())));
+        values.collect::<Vec<_>>()
+    };
+    let mut values = told(answer);
+    let counted_in = values
+        .iter()
+        .fold(PropertySet::EMPTY, |all, (epc, edt)| all.union(Property::new(answer.eoj, *epc, edt).counted_in()));
+    let asked = answer.outcomes().fold(PropertySet::EMPTY, |all, outcome| all.with(outcome.epc));
+    let missing: Vec<_> = counted_in.difference(asked).iter().collect();
+    let mut refused = answer.refused();
+    if !missing.is_empty() {
+        // Without an answer the numbers are raw, and said to be.
+        if let Ok(answers) = read(endpoint, answer.node, answer.eoj, &missing, options).await {
+            for more in &answers {
+                values.extend(told(more));
+                refused = refused.union(more.refused());
+            }
+        }
+    }
+    let mut factors = Factors::of(answer.eoj, values.iter().map(|(epc, edt)| (*epc, edt.as_slice())));
+    counted_in.intersection(refused).iter().for_each(|epc| factors.lacks(epc));
+    factors
+}
+
+fn show(answers: &[(Answer, Factors)], out: &Output) -> Result<(), Failure> {
+    for (place, (answer, factors)) in answers.iter().enumerate() {
         if out.json {
-            out.line(json(answer))?;
+            out.line(json(answer, factors))?;
             continue;
         }
         if answers.len() > 1 {
             out.line(format!("{}{}", if place == 0 { "" } else { "\n" }, render::object(answer.eoj)))?;
         }
         let rows = answer.outcomes().map(|outcome| {
-            let property = Property::new(answer.eoj, outcome.epc, outcome.value.unwrap_or_default());
+            let property = Property::new(answer.eoj, outcome.epc, outcome.value.unwrap_or_default()).counted(factors);
             let [epc, name] = property.cells();
             [epc, name, word(outcome).map_or_else(|| property.text(), str::to_owned)]
         });
@@ -132,11 +166,11 @@ fn word(outcome: Outcome<'_>) -> Option<&'static str> {
 }
 
 /// An answer as JSON.
-fn json(answer: &Answer) -> Value {
+fn json(answer: &Answer, factors: &Factors) -> Value {
     let properties: Vec<_> = answer
         .outcomes()
         .map(|outcome| {
-            let property = Property::new(answer.eoj, outcome.epc, outcome.value.unwrap_or_default());
+            let property = Property::new(answer.eoj, outcome.epc, outcome.value.unwrap_or_default()).counted(factors);
             let Some(word) = word(outcome) else { return Value::Object(property.json()) };
             let mut map = property.json_name();
             map.insert("status".into(), json!(word));

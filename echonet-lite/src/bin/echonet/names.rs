@@ -65,7 +65,6 @@ pub(crate) fn class_of(eoj: Eoj) -> Option<&'static Class> {
 }
 
 /// The name of a maker, if it is known.
-#[cfg(any(feature = "mqtt", feature = "web"))]
 pub(crate) fn maker([a, b, c]: [u8; 3]) -> Option<&'static str> {
     let code = format!("{a:02X}{b:02X}{c:02X}");
     let mut rows = include_str!("makers.tsv").lines().filter_map(|line| line.split_once('\t'));

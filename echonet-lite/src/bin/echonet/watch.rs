@@ -15,7 +15,7 @@ use tokio::time::MissedTickBehavior;
 use crate::commands::{Options, Watch};
 use crate::failure::Failure;
 use crate::output::Output;
-use crate::render::{self, Property};
+use crate::render::{self, Factors, Property};
 use crate::{get, link, names};
 use echonet_lite::emulate::Moment;
 
@@ -53,10 +53,10 @@ pub(crate) async fn run(args: &Watch, options: &Options, out: &Output) -> Result
     out.remark(format_args!("listening on {}", places.join(", ")));
 
     let mut end = std::pin::pin!(link::after(options.timeout));
-    let mut printer = Printer { out, known: HashMap::new(), left: args.count };
-    while printer.left != Some(0) {
+    let mut printer = Printer { out, known: HashMap::new(), printed: 0, most: args.count };
+    while !printer.is_full() {
         tokio::select! {
-            () = &mut end => break,
+            () = &mut end => return printer.time_is_up(),
             Some(reading) = polled.recv() => printer.take(reading)?,
             event = events.next() => match event {
                 Some(Event::Notification(news)) => {
@@ -83,10 +83,31 @@ pub(crate) async fn run(args: &Watch, options: &Options, out: &Output) -> Result
 struct Printer<'a> {
     out: &'a Output,
     known: HashMap<(NodeAddr, Eoj, u8), Vec<u8>>,
-    left: Option<u64>,
+    printed: u64,
+    /// Values after which it ends.
+    most: Option<u64>,
 }
 
 impl Printer<'_> {
+    fn is_full(&self) -> bool {
+        self.most.is_some_and(|most| self.printed >= most)
+    }
+
+    /// The end of `--timeout`: a failure if fewer values came than were waited for, of which there is one at least.
+    fn time_is_up(&self) -> Result<(), Failure> {
+        match (self.printed, self.most) {
+            (0, _) => Err(Failure::NoAnswer("nothing was announced or had changed in time".to_owned())),
+            (printed, Some(most)) => Err(Failure::NoAnswer(format!("{printed} of {most} values came in time"))),
+            (_, None) => Ok(()),
+        }
+    }
+
+    /// What the numbers of a property are multiplied with, as far as the object has told it so far.
+    fn factors(&self, node: NodeAddr, eoj: Eoj, property: Property<'_>) -> Factors {
+        let known = property.counted_in().iter().filter_map(|epc| Some((epc, &self.known.get(&(node, eoj, epc))?[..])));
+        Factors::of(eoj, known)
+    }
+
     /// What a node said before is not compared with what it says from now on.
     fn forget(&mut self, addr: NodeAddr) {
         self.known.retain(|(node, ..), _| *node != addr);
@@ -96,11 +117,13 @@ impl Printer<'_> {
         let Reading { node, eoj, epc, edt, source } = reading;
         let before = self.known.insert((node, eoj, epc), edt.clone());
         let is_news = source == "notification" || before.as_ref() != Some(&edt);
-        if !is_news || self.left == Some(0) {
+        if !is_news || self.is_full() {
             return Ok(());
         }
-        self.left = self.left.map(|left| left - 1);
+        self.printed += 1;
         let (moment, property) = (Moment::now(), Property::new(eoj, epc, &edt));
+        let factors = self.factors(node, eoj, property);
+        let property = property.counted(&factors);
         let json = || {
             let object = render::object_json(eoj);
             json!({
@@ -113,8 +136,9 @@ impl Printer<'_> {
         };
         self.out.result(json, || {
             let changed = before.filter(|before| *before != edt);
-            let before =
-                changed.map(|before| format!("{} → ", Property::new(eoj, epc, &before).text())).unwrap_or_default();
+            let before = changed
+                .map(|before| format!("{} → ", Property::new(eoj, epc, &before).counted(&factors).text()))
+                .unwrap_or_default();
             format!("{moment:#} {node} {} {} {before}{}", render::object(eoj), property.name(), property.text())
         })
     }

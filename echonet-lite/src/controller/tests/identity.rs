@@ -152,6 +152,18 @@ fn what_is_for_one_node_only_reaches_no_other() {
     assert_eq!(numberless.answer(&mut table), Vec::<String>::new());
     let told = table.told();
     assert!(told.iter().any(|told| told.ends_with(DIVERTED)), "{told:?}");
+    let mut table = two_lights();
+    request(&mut table, id);
+    // The questions who is there are sent first: before that the controller waits for no time.
+    for _ in 0..100 {
+        assert!(table.sent().iter().all(|sent| sent.ends_with("0EF00162018300")));
+        if table.controller.poll_timeout().is_none() {
+            break;
+        }
+        table.wait_for_timeout();
+    }
+    let told = table.told();
+    assert!(told.iter().any(|told| told.contains("the node answers nothing")), "{told:?}");
 }
 
 #[test]

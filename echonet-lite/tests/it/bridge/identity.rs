@@ -11,6 +11,8 @@ const SOON: Duration = Duration::from_secs(20);
 fn light(serial: u64, level: u8) -> NodePlan {
     let mut object = ObjectPlan::new(class::by_name("0290").unwrap(), 1);
     object.values.push((LEVEL, vec![level]));
+    // Otherwise the times of its timers are those of its making: a light made in the next minute would be another device.
+    object.values.extend([0x91, 0x95].map(|timer| (timer, vec![7, 30])));
     NodePlan::new(serial, [object])
 }
 

@@ -14,6 +14,8 @@ const LIGHT: Eoj = Eoj::new(0x02, 0x90, 1);
 const GAS: Eoj = Eoj::new(0x00, 0x1C, 1);
 const CURRENT: Eoj = Eoj::new(0x00, 0x23, 1);
 const CONDITIONER: Eoj = Eoj::new(0x01, 0x30, 1);
+/// The identifier of the examination's first request.
+const FIRST: u16 = 0x4001;
 const CLASSES: [&str; 4] = ["0290", "001C", "0023", "0130"];
 
 /// A frame of format 1 in its parts.
@@ -63,6 +65,19 @@ fn each(change: impl Fn(&mut Frame) + 'static) -> Mistake {
                 change(&mut frame);
                 *bytes = frame.bytes();
             }
+        }
+    })
+}
+
+/// Answers with other identifiers from so many requests on.
+fn each_tid(after: u16, change: impl Fn(u16) -> u16 + 'static) -> Mistake {
+    Box::new(move |request, sent: &mut Sent| {
+        let Some(tid) = request.get(2..4).map(|tid| u16::from_be_bytes([tid[0], tid[1]])) else { return };
+        if tid.wrapping_sub(FIRST) < after {
+            return;
+        }
+        for (_, bytes) in sent.iter_mut().filter(|(to_all, _)| !to_all) {
+            bytes[2..4].copy_from_slice(&change(tid).to_be_bytes());
         }
     })
 }
@@ -242,6 +257,14 @@ fn heads() -> Vec<Row> {
     };
     vec![
         ("another identifier", NODE, "get.one", answered(0x62, 0x72, |frame| frame.head[2] ^= 0x80)),
+        ("the identifier before", NODE, "get.once", each_tid(0, |tid| tid - 1)),
+        ("the next identifier", NODE, "get.one", each_tid(0, |tid| tid + 1)),
+        (
+            "identifiers of earlier requests, from some time on",
+            CONDITIONER,
+            "get.order",
+            each_tid(256, |tid| tid ^ 0x0101),
+        ),
         ("another source", NODE, "get.one", answered(0x62, 0x72, |frame| frame.head[6] ^= 2)),
         ("another destination", NODE, "get.one", answered(0x62, 0x72, |frame| frame.head[9] ^= 2)),
         ("another protocol", NODE, "get.one", answered(0x62, 0x72, |frame| frame.head[0] ^= 1)),
@@ -415,6 +438,7 @@ fn is_asked_for(bytes: &[u8]) -> bool {
 }
 
 fn notifications() -> Vec<Row> {
+    let is_inf = |bytes: &[u8]| bytes.get(10) == Some(&0x73) && is_asked_for(bytes);
     vec![
         ("INFC without an answer", NODE, "infc", silent_on(0x74, |_| true)),
         (
@@ -442,6 +466,20 @@ fn notifications() -> Vec<Row> {
             "infreq.mixed",
             answered(0x63, 0x53, |frame| {
                 frame.properties.iter_mut().for_each(|(_, edt)| edt.clear());
+            }),
+        ),
+        (
+            "INF_REQ without an answer",
+            LIGHT,
+            "infreq",
+            Box::new(move |_, sent: &mut Sent| sent.retain(|(_, bytes)| !is_inf(bytes))),
+        ),
+        (
+            "INF_REQ answered to the asker",
+            LIGHT,
+            "infreq",
+            Box::new(move |_, sent: &mut Sent| {
+                sent.iter_mut().filter(|(_, bytes)| is_inf(bytes)).for_each(|(to_all, _)| *to_all = false);
             }),
         ),
     ]

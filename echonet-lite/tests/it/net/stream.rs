@@ -259,3 +259,38 @@ fn a_host_with_many_connections_ends_only_its_own() {
     turn(&mut device);
     receive(last, &level_is(2, 1, 20));
 }
+
+#[test]
+fn sixteen_connections_of_a_host_work_beside_a_flood_from_another() {
+    for is_first in [true, false] {
+        let last = if is_first { 13 } else { 14 };
+        let mut device = device(last, 13_621);
+        let to = SocketAddr::from((host(last), 13_621));
+        let mut connect = |from: u8, count: usize| -> Vec<_> {
+            let connect = |_| {
+                let stream = connect_from(Ipv4Addr::new(127, 0, 68, from), to);
+                turn(&mut device);
+                stream
+            };
+            (0..count).map(connect).collect()
+        };
+        let (mut honest, mut flood) = (Vec::new(), Vec::new());
+        if is_first {
+            honest.extend(connect(1, 16));
+        }
+        flood.extend(connect(99, 200));
+        if !is_first {
+            honest.extend(connect(1, 16));
+        }
+        flood.extend(connect(99, 200));
+        for (number, stream) in honest.iter_mut().enumerate() {
+            stream.write_all(&get_level(number as u8, 1)).unwrap();
+            turn(&mut device);
+            receive(stream, &level_is(number as u8, 1, 20));
+        }
+        let newest = flood.last_mut().unwrap();
+        newest.write_all(&get_level(77, 1)).unwrap();
+        turn(&mut device);
+        receive(newest, &level_is(77, 1, 20));
+    }
+}

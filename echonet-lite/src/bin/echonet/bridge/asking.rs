@@ -6,7 +6,6 @@ use echonet_lite::controller::NodeAddr;
 use echonet_lite::wire::{Eoj, PropertySet};
 
 use super::Bridge;
-use super::commanding::Command;
 use super::thing::Group;
 use crate::directory::{Name, Namesake};
 use crate::failure::Failure;
@@ -26,7 +25,7 @@ pub(super) enum Told {
     Reading(Reading),
     /// A command was carried out, or not; what was read then.
     Written {
-        command: Command,
+        number: u64,
         failure: Option<WriteFailure>,
         reading: Reading,
     },
@@ -119,10 +118,9 @@ impl Bridge<'_> {
     pub(super) fn take(&mut self, told: Told) -> Result<(), Failure> {
         match told {
             Told::Reading(reading) => self.take_reading(reading),
-            Told::Written { command, failure, reading } => {
-                let (addr, _) = reading.place;
+            Told::Written { number, failure, reading } => {
                 self.take_reading(reading);
-                self.written(command, addr, failure);
+                self.written(number, failure);
             }
             Told::Namesake { addr, other, namesake } => self.resolved(addr, other, namesake)?,
         }

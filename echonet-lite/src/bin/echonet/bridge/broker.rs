@@ -2,12 +2,14 @@
 //! publication it reads the topics that the broker has retained from an earlier run.
 
 use std::collections::{HashMap, HashSet, VecDeque};
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use percent_encoding::percent_decode_str;
 use rumqttc::{AsyncClient, ConnectionError, Event, EventLoop, LastWill, MqttOptions, NetworkOptions, Packet, QoS};
 use tokio::sync::mpsc;
 
+use crate::commands::Bridge as Args;
 use crate::failure::Failure;
 
 /// Between two attempts to reach a broker that is away.
@@ -64,11 +66,13 @@ pub(super) struct Broker {
 impl Broker {
     /// Begins to connect; what happens comes by the channel.
     pub(super) fn open(
-        url: &str,
+        args: &Args,
         availability: Option<String>,
         subscriptions: Vec<String>,
     ) -> Result<(Self, mpsc::Receiver<News>), Failure> {
-        let mut options = options(url).map_err(|why| Failure::Input(format!("{url}: {why}")))?;
+        let password = password(args.password_file.as_deref(), std::env::var(PASSWORD).ok())?;
+        let mut options = options(&args.broker, password)
+            .map_err(|why| Failure::Input(format!("{}: {why}", without_password(&args.broker))))?;
         if let Some(availability) = &availability {
             options.set_last_will(LastWill::new(availability, OFFLINE, QoS::AtLeastOnce, true));
         }
@@ -271,8 +275,30 @@ async fn listen(mut events: EventLoop, news: mpsc::Sender<News>) {
     }
 }
 
-/// `mqtt://user:password@host:port`.
-fn options(url: &str) -> Result<MqttOptions, &'static str> {
+/// Where a password is looked for that no file gives.
+const PASSWORD: &str = "ECHONET_MQTT_PASSWORD";
+
+/// The first line of the file, or the environment's.
+fn password(file: Option<&Path>, environment: Option<String>) -> Result<Option<String>, Failure> {
+    let Some(file) = file else { return Ok(environment) };
+    let unreadable = |error| Failure::Input(format!("--password-file {}: {error}", file.display()));
+    let text = std::fs::read_to_string(file).map_err(unreadable)?;
+    match text.lines().next() {
+        Some(line) if !line.is_empty() => Ok(Some(line.to_owned())),
+        _ => Err(Failure::Input(format!("--password-file {}: its first line is empty", file.display()))),
+    }
+}
+
+/// A URL to be shown.
+pub(super) fn without_password(url: &str) -> String {
+    let Some((login, place)) = url.rsplit_once('@') else { return url.to_owned() };
+    let (scheme, login) = login.split_once("://").unwrap_or(("mqtt", login));
+    let user = login.split(':').next().unwrap_or_default();
+    format!("{scheme}://{user}@{place}")
+}
+
+/// `mqtt://user:password@host:port`, or `mqtt://user@host:port` with a password from elsewhere.
+fn options(url: &str, password: Option<String>) -> Result<MqttOptions, &'static str> {
     const PORT: u16 = 1883;
     let rest = url.strip_prefix("mqtt://").ok_or("a broker is mqtt://[USER:PASSWORD@]HOST[:PORT]")?;
     let (login, place) = rest.rsplit_once('@').map_or((None, rest), |(login, place)| (Some(login), place));
@@ -288,9 +314,12 @@ fn options(url: &str) -> Result<MqttOptions, &'static str> {
     let mut options = MqttOptions::new(format!("echonet-bridge-{}", std::process::id()), host, port);
     options.set_keep_alive(Duration::from_secs(30));
     if let Some(login) = login {
-        let (user, password) = login.split_once(':').unwrap_or((login, ""));
         let plain = |text: &str| percent_decode_str(text).decode_utf8_lossy().into_owned();
-        options.set_credentials(plain(user), plain(password));
+        let (user, password) = match login.split_once(':') {
+            Some((user, password)) => (user, plain(password)),
+            None => (login, password.unwrap_or_default()),
+        };
+        options.set_credentials(plain(user), password);
     }
     Ok(options)
 }
@@ -305,7 +334,7 @@ mod tests {
     #[test]
     fn urls() {
         let check = |url: &str, expected: Result<Address<'_>, &str>| {
-            let found = options(url).map(|options| {
+            let found = options(url, Some("secret".to_owned())).map(|options| {
                 let (host, port) = options.broker_address();
                 let login = options.credentials().map(|login| (login.username, login.password));
                 (host, port, login)
@@ -319,9 +348,30 @@ mod tests {
         check("mqtt://127.0.0.1:1884/", Ok(("127.0.0.1", 1884, None)));
         check("mqtt://[::1]:1884", Ok(("[::1]", 1884, None)));
         check("mqtt://me:p%40ss@broker", Ok(("broker", 1883, Some(("me", "p@ss")))));
-        check("mqtt://me@broker:1", Ok(("broker", 1, Some(("me", "")))));
+        check("mqtt://me@broker:1", Ok(("broker", 1, Some(("me", "secret")))));
         check("broker", Err(""));
         check("mqtt://", Err(""));
         check("mqtt://broker:70000", Err(""));
+    }
+    #[test]
+    fn passwords_come_from_a_file_or_the_environment_and_are_not_shown() {
+        let file = std::env::temp_dir().join(format!("echonet-password-{}", std::process::id()));
+        let of = |text: &str, environment: Option<&str>| {
+            std::fs::write(&file, text).unwrap();
+            password(Some(&file), environment.map(str::to_owned)).map_err(|failure| failure.to_string())
+        };
+        assert_eq!(of("from file\r\nmore\n", Some("environment")), Ok(Some("from file".to_owned())));
+        assert!(of("\nsecond", None).unwrap_err().contains("its first line is empty"));
+        std::fs::remove_file(&file).unwrap();
+        assert!(password(Some(&file), None).unwrap_err().to_string().contains("--password-file"));
+        assert_eq!(password(None, Some("environment".to_owned())).unwrap().as_deref(), Some("environment"));
+        for (url, shown) in [
+            ("mqtt://me:p@ss@broker:1", "mqtt://me@broker:1"),
+            ("mqtt://me@broker", "mqtt://me@broker"),
+            ("mqtt://broker", "mqtt://broker"),
+            ("me:secret@broker", "mqtt://me@broker"),
+        ] {
+            assert_eq!(without_password(url), shown);
+        }
     }
 }

@@ -8,7 +8,7 @@ use echonet_lite::net::Endpoint;
 use echonet_lite::wire::Eoj;
 use serde_json::json;
 
-use super::broker::{Broker, News};
+use super::broker::{Broker, News, without_password};
 use super::remembered::{self, Topic, is_own};
 use crate::commands::{Bridge as Args, Options};
 use crate::failure::Failure;
@@ -22,10 +22,10 @@ const SEARCH: Duration = Duration::from_secs(5);
 const BROKER: Duration = Duration::from_secs(10);
 
 pub(super) async fn run(args: &Args, options: &Options, out: &Output) -> Result<(), Failure> {
-    let (broker, mut news) = Broker::open(&args.broker, None, Vec::new())?;
+    let (broker, mut news) = Broker::open(args, None, Vec::new())?;
     let mut broker = broker.remembering(remembered::filters(args));
     let read = tokio::time::timeout(BROKER, read_retained(&mut broker, &mut news, args)).await;
-    read.map_err(|_| Failure::NoAnswer(format!("{}: the broker does not answer", args.broker)))??;
+    read.map_err(|_| Failure::NoAnswer(format!("{}: the broker does not answer", without_password(&args.broker))))??;
 
     let endpoint = link::open(options, Interview::Profile).await?;
     let there = look(&endpoint, options.timeout.unwrap_or(LOOKED_FOR)).await;

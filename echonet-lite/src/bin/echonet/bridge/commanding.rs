@@ -3,10 +3,11 @@
 use std::time::{Duration, Instant};
 
 use echonet_lite::class::{PropertySpec, Scaled, Unit};
-use echonet_lite::controller::{Failure as Ended, NodeAddr, Request};
-use echonet_lite::net::Error;
+use echonet_lite::controller::{Failure as Ended, NodeAddr, NodeId, Request};
+use echonet_lite::net::{Endpoint, Error};
 use echonet_lite::wire::Eoj;
 use serde_json::json;
+use tokio::task::AbortHandle;
 
 use super::asking::{self, Reading, SETTLED, Told, WriteFailure};
 use super::{Bridge, composite};
@@ -19,6 +20,7 @@ const FOUND: Duration = Duration::from_secs(5);
 const WAITING: usize = 256;
 
 /// What is to be written to an object.
+#[derive(Clone)]
 pub(super) struct Command {
     name: Name,
     eoj: Eoj,
@@ -29,6 +31,14 @@ pub(super) struct Command {
     said: [String; 2],
     /// Whether a further address of the node was tried.
     is_turned: bool,
+}
+
+/// A command that has been sent to an address, or waits there for its turn.
+pub(super) struct UnderWay {
+    number: u64,
+    command: Command,
+    addr: NodeAddr,
+    task: AbortHandle,
 }
 
 impl Bridge<'_> {
@@ -60,16 +70,25 @@ impl Bridge<'_> {
         let Some(thing) = self.things.get(&(command.name.clone(), command.eoj)) else { return };
         let batches = asking::batches(&thing.quirks, &command.writes, thing.maps.readable);
         let (endpoint, told, place) = (self.endpoint.clone(), self.told.clone(), (addr, self.directory.doubts(addr)));
-        tokio::spawn(async move {
+        self.carried_out += 1;
+        let (number, carried) = (self.carried_out, command.clone());
+        let has_other = !command.is_turned && self.directory.has_other(&command.name);
+        let task = tokio::spawn(async move {
+            let command = carried;
             let lent: Vec<_> = command.writes.iter().map(|(epc, edt)| (*epc, edt.as_slice())).collect();
             let request = Request::set(command.eoj, &lent).only_to(id);
-            let failure = match endpoint.request(addr, &request).await {
-                Ok(answer) if answer.is_ok() => None,
-                Ok(_) => Some(WriteFailure::Refused("the device refuses it".to_owned())),
-                Err(error @ Error::Failed(Ended::OtherNode | Ended::NodeSilent { .. })) => {
-                    Some(WriteFailure::Elsewhere(error.to_string()))
+            // Of a node that may be gone from here the answer is not waited for as long as a slow one may take.
+            let failure = if has_other && !says_who_it_is(&endpoint, addr, id).await {
+                Some(WriteFailure::Elsewhere("the node does not answer at this address".to_owned()))
+            } else {
+                match endpoint.request(addr, &request).await {
+                    Ok(answer) if answer.is_ok() => None,
+                    Ok(_) => Some(WriteFailure::Refused("the device refuses it".to_owned())),
+                    Err(error @ Error::Failed(Ended::OtherNode | Ended::NodeSilent { .. })) => {
+                        Some(WriteFailure::Elsewhere(error.to_string()))
+                    }
+                    Err(error) => Some(WriteFailure::Unanswered(error.to_string())),
                 }
-                Err(error) => Some(WriteFailure::Unanswered(error.to_string())),
             };
             let values = match failure {
                 Some(WriteFailure::Elsewhere(_)) => Vec::new(),
@@ -79,14 +98,18 @@ impl Bridge<'_> {
             };
             let reading = Reading { name: command.name.clone(), eoj: command.eoj, group: None, values, place };
             // The bridge has ended.
-            let _ = told.send(Told::Written { command, failure, reading });
+            let _ = told.send(Told::Written { number, failure, reading });
         });
+        self.under_way.push(UnderWay { number, command, addr, task: task.abort_handle() });
     }
 
     /// A command was carried out at an address, or not.
-    pub(super) fn written(&mut self, mut command: Command, addr: NodeAddr, failure: Option<WriteFailure>) {
+    pub(super) fn written(&mut self, number: u64, failure: Option<WriteFailure>) {
+        // Another one was sent instead of it.
+        let Some(at) = self.under_way.iter().position(|other| other.number == number) else { return };
+        let UnderWay { mut command, addr, .. } = self.under_way.swap_remove(at);
         match failure {
-            Some(WriteFailure::Elsewhere(_)) if !command.is_turned && self.directory.use_next(&command.name, addr) => {
+            Some(WriteFailure::Elsewhere(_)) if !command.is_turned && self.has_turned(&command.name, addr) => {
                 command.is_turned = true;
                 return self.carry_out(command);
             }
@@ -101,6 +124,11 @@ impl Bridge<'_> {
             None => self.tell_written(&command),
         }
         self.ask_soon(&command.name, SETTLED);
+    }
+
+    /// Whether a node that is not at an address has another one, or was found at another one since.
+    fn has_turned(&mut self, name: &Name, addr: NodeAddr) -> bool {
+        self.directory.use_next(name, addr) || self.certain_place(name).is_some_and(|(at, _)| at != addr)
     }
 
     /// The user sees what is true, even if it is what was true before.
@@ -136,11 +164,30 @@ impl Bridge<'_> {
         late.iter().for_each(|command| self.not_written(command, "unanswered", "the node is not found at any address"));
     }
 
-    /// A node was found: what waits for it is carried out.
+    /// A node was found: what waits for it is carried out, and what was sent to an address that it has no more is sent again.
+    /// A state can be written twice; what cannot be read is no state, and ends as it ends.
     pub(super) fn carry_out_waiting(&mut self, name: &Name) {
-        let found: Vec<_> = self.waiting.extract_if(.., |command| command.name == *name).collect();
+        let mut found: Vec<_> = self.waiting.extract_if(.., |command| command.name == *name).collect();
+        if let Some((addr, _)) = self.certain_place(name) {
+            let things = &self.things;
+            let is_state = |command: &Command| {
+                let thing = things.get(&(command.name.clone(), command.eoj));
+                thing.is_some_and(|thing| command.writes.iter().all(|(epc, _)| thing.maps.readable.contains(*epc)))
+            };
+            let is_astray = |of: &mut UnderWay| of.command.name == *name && of.addr != addr && is_state(&of.command);
+            for UnderWay { command, task, .. } in self.under_way.extract_if(.., is_astray) {
+                task.abort();
+                found.push(command);
+            }
+        }
         found.into_iter().for_each(|command| self.carry_out(command));
     }
+}
+
+/// Whether a node says at an address, within the time that a command waits for it, that it is there.
+async fn says_who_it_is(endpoint: &Endpoint, addr: NodeAddr, id: NodeId) -> bool {
+    let request = Request::get(Eoj::NODE_PROFILE, &[0x82]).fresh().only_to(id).timeout(FOUND);
+    endpoint.request(addr, &request).await.is_ok()
 }
 
 /// A number rounded to the steps of a property: a home in degrees Fahrenheit sets 22.2 °C. Anything else is as it was.

@@ -53,9 +53,11 @@ const METERED: &[(u16, u8, &str)] = &[
     (0x0283, 0xE0, "gas"),
     (0x0283, 0xE1, "gas"),
     (0x0289, 0xD0, "gas"),
+    (0x0289, 0xD1, "gas"),
     (0x0289, 0xE2, "gas"),
     (0x028B, 0xE0, "volume"),
     (0x028C, 0xD0, "volume"),
+    (0x028C, 0xD1, "volume"),
     (0x028C, 0xE2, "volume"),
 ];
 
@@ -191,8 +193,7 @@ mod tests {
                         unit,
                         Unit::WattHour | Unit::KilowattHour | Unit::Megajoule | Unit::Litre | Unit::CubicMetre
                     );
-                    let is_history = spec.name().to_lowercase().contains("histor");
-                    if !is_volume_or_energy || is_history {
+                    if !is_volume_or_energy {
                         continue;
                     }
                     let name = format!("{} {} {}", spec.short_name, spec.name(), leaf.name).to_lowercase();

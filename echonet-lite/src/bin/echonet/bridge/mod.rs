@@ -21,7 +21,7 @@ use std::time::{Duration, Instant};
 
 use asking::Told;
 use broker::{Broker, News, OFFLINE, ONLINE};
-use commanding::Command;
+use commanding::{Command, UnderWay};
 use echonet_lite::controller::{Event, Interview, NodeAddr, Notification};
 use echonet_lite::net::Endpoint;
 use echonet_lite::wire::Eoj;
@@ -58,6 +58,9 @@ struct Bridge<'a> {
     searched: Instant,
     /// Commands for nodes that are not found at the moment.
     waiting: Vec<Command>,
+    /// Commands that have been sent, and how many were.
+    under_way: Vec<UnderWay>,
+    carried_out: u64,
     told: mpsc::UnboundedSender<Told>,
     out: &'a Output,
 }
@@ -72,7 +75,7 @@ pub(crate) async fn run(args: &Args, options: &Options, out: &Output) -> Result<
     let endpoint = link::builder(options).controller(settings).bind().await?;
     let mut events = endpoint.events();
     let subscriptions = vec![format!("{}/+/+/+/set", args.topic), format!("{}/status", args.discovery)];
-    let (broker, mut news) = Broker::open(&args.broker, Some(availability(args, "bridge")), subscriptions)?;
+    let (broker, mut news) = Broker::open(args, Some(availability(args, "bridge")), subscriptions)?;
     let broker = broker.remembering(remembered::filters(args));
     // No more of them than the controller has requests.
     let (told, mut tells) = mpsc::unbounded_channel();
@@ -88,6 +91,8 @@ pub(crate) async fn run(args: &Args, options: &Options, out: &Output) -> Result<
         due: BTreeSet::new(),
         searched: Instant::now(),
         waiting: Vec::new(),
+        under_way: Vec::new(),
+        carried_out: 0,
         told,
         out,
     };
@@ -147,8 +152,10 @@ impl Bridge<'_> {
             }
             Event::NodeReplaced(addr) => self.replaced(addr),
             Event::NodeLost(addr) => {
-                if let Some(name) = self.directory.lost(addr) {
-                    self.say_available(&name, OFFLINE);
+                let at_another = self.directory.who_was(addr).cloned();
+                match self.directory.lost(addr) {
+                    Some(name) => self.say_available(&name, OFFLINE),
+                    None => at_another.iter().for_each(|name| self.carry_out_waiting(name)),
                 }
             }
             Event::NodeJoined { node, addr } => {

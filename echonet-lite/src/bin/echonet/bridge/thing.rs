@@ -11,6 +11,7 @@ use serde_json::{Map, Value as Json, json};
 use super::shown::{self, Kind, UNKNOWN};
 use super::{composite, device_class};
 use crate::quirks::Quirks;
+use crate::render::coefficients;
 use crate::{names, render};
 
 /// What says which device it is, or how it is made: read once, shown with the device or not at all.
@@ -380,14 +381,6 @@ fn lower_first(text: &str) -> String {
     let (Some(first), second) = (letters.next(), text.chars().nth(1)) else { return String::new() };
     let is_word = second.is_none_or(char::is_lowercase);
     if is_word { first.to_lowercase().chain(letters).collect() } else { text.to_owned() }
-}
-
-fn coefficients(data: &'static Data) -> &'static [u8] {
-    match data {
-        Data::Number(number) => number.coefficients,
-        Data::OneOf(arms) => arms.iter().map(coefficients).find(|list| !list.is_empty()).unwrap_or_default(),
-        _ => &[],
-    }
 }
 
 fn counts_in(data: &'static Data, epc: u8) -> bool {

@@ -84,7 +84,7 @@ impl Device {
 
     /// The properties that a property's value is counted in, of those that the device has.
     pub(super) fn coefficients(&self, spec: &PropertySpec) -> PropertySet {
-        PropertySet::of(&value::counted_in(spec.data)).intersection(self.maps.readable)
+        PropertySet::of(&render::counted_in(spec.data)).intersection(self.maps.readable)
     }
 
     /// Its properties and actions. A name that its class and the super class both have means the class's.
@@ -135,7 +135,7 @@ impl Device {
     /// The product of properties; those that the device does not have count as one.
     fn factor(&self, epcs: &[u8], values: &Values) -> Option<Scaled> {
         let there = epcs.iter().filter(|epc| self.maps.readable.contains(**epc));
-        there.copied().try_fold(value::ONE, |product, epc| {
+        there.copied().try_fold(render::ONE, |product, epc| {
             let (_, value) = render::decode(self.class, epc, values.get(&epc)?)?;
             product.times(value.number()?)
         })

@@ -1,9 +1,10 @@
 //! Values of properties as JSON, both ways.
 
-use echonet_lite::class::{Data, Level, PropertySpec, Scaled, Unit, Value};
+use echonet_lite::class::{Data, Level, PropertySpec, Scaled, Value};
 use serde_json::{Map, Value as Json};
 
 use super::problem::Problem;
+use crate::render::{arms, coefficients};
 
 /// The product of the values of some properties of the same object; none if one of them is not known.
 pub(super) type Factors<'a> = &'a dyn Fn(&'static [u8]) -> Option<Scaled>;
@@ -40,38 +41,10 @@ pub(super) fn json(value: Value<'_>, data: &'static Data, factors: Factors<'_>) 
     }
 }
 
-/// The types that a value may be of.
-pub(super) fn arms(data: &'static Data) -> &'static [Data] {
-    match data {
-        Data::OneOf(arms) => arms,
-        one => std::slice::from_ref(one),
-    }
-}
-
 /// Whether a level's number says which one it is: most series begin at 0x31, others tell their beginning.
 pub(super) fn is_plain(level: Level) -> bool {
     level.base == 0x31 || level.size == 0
 }
-
-/// The properties that the numbers of a type are counted in.
-pub(super) fn coefficients(data: &'static Data) -> &'static [u8] {
-    let of = |arm: &'static Data| if let Data::Number(number) = arm { Some(number.coefficients) } else { None };
-    arms(data).iter().filter_map(of).find(|list| !list.is_empty()).unwrap_or_default()
-}
-
-/// All properties that something within a type is counted in.
-pub(super) fn counted_in(data: &'static Data) -> Vec<u8> {
-    match data {
-        Data::Number(number) => number.coefficients.to_vec(),
-        Data::OneOf(arms) => arms.iter().flat_map(counted_in).collect(),
-        Data::Array(array) => counted_in(array.items),
-        Data::Object(fields) => fields.iter().flat_map(|field| counted_in(field.data)).collect(),
-        _ => Vec::new(),
-    }
-}
-
-/// One, which changes no number.
-pub(super) const ONE: Scaled = Scaled { raw: 1, exponent: 0, unit: Unit::None };
 
 /// The EDT that JSON says.
 ///
@@ -160,7 +133,7 @@ mod tests {
     }
 
     fn one(_: &'static [u8]) -> Option<Scaled> {
-        Some(ONE)
+        Some(crate::render::ONE)
     }
 
     #[test]
