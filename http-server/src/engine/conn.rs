@@ -30,6 +30,7 @@ use super::http2;
 use super::later::{Queue, Turn};
 use super::output::Output;
 use super::sending::{Endless, Sending, framing};
+use super::state::{Call, Close, Served, State, Step};
 use super::upgrade::Offer;
 use super::upload::{Allowance, BodyError, Fed, Upload};
 use super::watch::{Phase, Slot};
@@ -133,61 +134,6 @@ struct Conn {
     /// Whether the client has sent all it has to say. It may still wait for an answer.
     is_half_closed: bool,
     requests: u64,
-}
-
-enum State {
-    /// For a request.
-    Waiting,
-    /// For the router's answer.
-    Calling(Call),
-    /// For the rest of a response's body, which may be made of what is left of the request's.
-    Sending(Sending, Close, Option<Upload>),
-    /// For the socket to take the answer behind which another protocol begins.
-    Switching(Served),
-    /// For the client to close, after this many more bytes at most.
-    Lingering(usize),
-}
-
-struct Call {
-    future: Pin<Box<dyn Future<Output = Response>>>,
-    upload: Option<Upload>,
-    is_http10: bool,
-    /// Whether the answer ends the connection.
-    ends: bool,
-    is_head: bool,
-    /// Another protocol, if the request was for one.
-    offer: Option<Offer>,
-}
-
-/// What happens when the output is sent.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Close {
-    No,
-    /// The connection ends.
-    Yes,
-    /// It ends when the client has read the answer: it may still be sending.
-    AfterLinger,
-}
-
-/// What the connection has come to.
-enum Served {
-    Over,
-    /// It goes on at another worker, with this index.
-    Moves(usize),
-    /// HTTP/2, with the request that asked for it, if one has.
-    H2(Option<Box<http2::First>>),
-    Upgrade(Offer),
-}
-
-/// What one step has come to.
-enum Step {
-    /// There may be more to do.
-    Again,
-    /// The same, and what was written so far goes out before.
-    Flush,
-    /// Nothing to do until somebody wakes the connection.
-    Wait,
-    Ended(Served),
 }
 
 impl Conn {

@@ -20,6 +20,7 @@ mod output;
 mod sending;
 mod service;
 mod stats;
+mod state;
 mod upgrade;
 mod upload;
 mod watch;
