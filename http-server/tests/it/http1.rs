@@ -112,6 +112,7 @@ fn h1spec() {
     let text = String::from_utf8_lossy(&output.stdout);
     eprintln!("h1spec: {}", text.trim_end().lines().last().unwrap_or_default());
     assert!(output.status.success(), "{text}");
+    ends("GET http://user@h/ HTTP/1.1\r\nHost: h\r\n\r\n", 400);
 }
 
 #[test]
