@@ -17,7 +17,7 @@ use h3::server::{RequestResolver, RequestStream};
 use http::header::{
     CONNECTION, CONTENT_LENGTH, DATE, EXPECT, HOST, HeaderMap, HeaderName, HeaderValue, TE, TRANSFER_ENCODING, UPGRADE,
 };
-use http::{Method, Request, StatusCode};
+use http::{Method, Request, StatusCode, Uri};
 use http_body::Body as _;
 use http2::shared::join_cookies;
 use server_runtime::Peer;
@@ -77,7 +77,7 @@ pub(super) async fn answer(
     let (send, mut receive) = stream.split();
     let mut open = Open { worker, send, is_done: false };
     let mut request: Request<()> = request;
-    if !is_well_formed(request.headers()) {
+    if !is_well_formed(request.headers()) || !is_target(request.method(), request.uri()) {
         receive.stop_sending(Code::H3_MESSAGE_ERROR);
         return open.send.stop_stream(Code::H3_MESSAGE_ERROR);
     }
@@ -139,6 +139,18 @@ fn is_well_formed(headers: &HeaderMap) -> bool {
         && is_single(HOST)
         && is_single(CONTENT_LENGTH)
         && headers.get(CONTENT_LENGTH).is_none_or(is_length)
+}
+
+/// What RFC 9114 sections 4.3.1 and 4.4 want beside what h3 looks at: a host without anybody's name, a path that is one, and of a tunnel
+/// nothing but the host.
+fn is_target(method: &Method, uri: &Uri) -> bool {
+    let is_host = uri.authority().is_some_and(|authority| !authority.as_str().contains('@'));
+    let is_path = match uri.path_and_query() {
+        None => method == Method::CONNECT,
+        Some(_) if method == Method::CONNECT => false,
+        Some(target) => target.as_str().starts_with('/') || (target == "*" && method == Method::OPTIONS),
+    };
+    is_host && is_path
 }
 
 /// What comes next while a request is handled.
