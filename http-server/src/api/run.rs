@@ -3,7 +3,7 @@
 use axum::body::Body;
 use axum::extract::State;
 use axum::response::Response;
-use http::header::{CACHE_CONTROL, CONTENT_TYPE, ETAG, IF_NONE_MATCH, VARY};
+use http::header::{CACHE_CONTROL, CONTENT_LENGTH, CONTENT_TYPE, ETAG, IF_NONE_MATCH, VARY};
 use http::request::Parts;
 use http::{HeaderMap, HeaderValue, Method, Request, StatusCode};
 use http_body_util::BodyExt as _;
@@ -15,6 +15,7 @@ use super::format::{Format, RESP_TYPE};
 use super::request::{self, Batch};
 use super::subscribe::{self, Topics};
 use super::{Api, cors};
+use crate::compress::Unmodified;
 use crate::redis::Answer;
 use crate::redis::budget::{Share, UNCOUNTED};
 use crate::redis::reply::{Element, Elements};
@@ -259,9 +260,13 @@ fn with_etag(api: &Api, rendered: Rendered, headers: &HeaderMap) -> Response {
     // Kept by the caller alone, and asked for again before each use.
     let mut response = rendered.into_response(api, "private, no-cache");
     if known {
+    let length = rendered.body.len();
         *response.status_mut() = StatusCode::NOT_MODIFIED;
         *response.body_mut() = Body::empty();
         response.headers_mut().remove(CONTENT_TYPE);
+        let mut whole = response.headers().clone();
+        whole.insert(CONTENT_LENGTH, length.into());
+        response.extensions_mut().insert(Unmodified(whole));
     }
     let tag = HeaderValue::from_str(&tag).expect("hexadecimal digits in quotes");
     response.headers_mut().insert(ETAG, tag);
