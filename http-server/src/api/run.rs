@@ -9,7 +9,7 @@ use http::{HeaderMap, HeaderValue, Method, Request, StatusCode};
 use http_body_util::BodyExt as _;
 use xxhash_rust::xxh3::xxh3_128;
 
-use super::answer::{Refusal, set_type, status_of};
+use super::answer::{METHODS, Refusal, set_type, status_of};
 use super::commands::Kind;
 use super::format::{Format, RESP_TYPE};
 use super::request::{self, Batch};
@@ -106,7 +106,7 @@ async fn run(api: &Api, request: Request<Body>, source: Source<'_>, format: Form
 fn check_write(api: &Api, head: &Parts) -> Result<(), Refusal> {
     if cors::is_safe(&head.method) {
         let what = "a command that does not only read is sent by POST, PUT or DELETE";
-        return Err(Refusal::new(StatusCode::METHOD_NOT_ALLOWED, what));
+        return Err(Refusal::method("POST, PUT, DELETE, OPTIONS", what));
     }
     if cors::is_foreign(api, head) {
         return Err(Refusal::denied("a web page of another origin may not write; allow it by --cors-origin"));
@@ -120,12 +120,14 @@ fn check_write(api: &Api, head: &Parts) -> Result<(), Refusal> {
 }
 
 fn check_method(method: &Method, source: Source<'_>) -> Result<(), Refusal> {
-    let is_known = match source {
-        Source::Path(_) => matches!(*method, Method::GET | Method::HEAD | Method::POST | Method::PUT | Method::DELETE),
-        Source::Body { .. } => *method == Method::POST,
+    let (is_known, allowed) = match source {
+        Source::Path(_) => {
+            (matches!(*method, Method::GET | Method::HEAD | Method::POST | Method::PUT | Method::DELETE), METHODS)
+        }
+        Source::Body { .. } => (*method == Method::POST, "POST, OPTIONS"),
     };
     let what = "commands are sent by GET, POST, PUT or DELETE /v1/COMMAND/ARGUMENT/…, or POST /v1";
-    if is_known { Ok(()) } else { Err(Refusal::new(StatusCode::METHOD_NOT_ALLOWED, what)) }
+    if is_known { Ok(()) } else { Err(Refusal::method(allowed, what)) }
 }
 
 /// The whole body, for as long as there is room for it.

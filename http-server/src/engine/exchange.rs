@@ -10,7 +10,7 @@ use std::time::Instant;
 use axum::body::Body;
 use axum::extract::ConnectInfo;
 use axum::response::{IntoResponse, Response};
-use http::header::{ALT_SVC, CONTENT_TYPE};
+use http::header::{ALLOW, ALT_SVC, CONTENT_TYPE};
 use http::{HeaderName, HeaderValue, Method, Request, StatusCode};
 use server_runtime::Peer;
 use tower_service::Service as _;
@@ -23,6 +23,9 @@ use crate::proxy;
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
 /// Whether this server is to be sent requests.
+/// Whether the process serves.
+const HEALTHY: &str = "/healthz";
+
 const READY: &str = "/readyz";
 
 /// Characters of a client's request id; longer ones are replaced.
@@ -58,6 +61,7 @@ pub(super) async fn respond(worker: Rc<Worker>, mut request: Request<Body>, orig
     }
     let started = Instant::now();
     let mut response = match on_the_spot(&worker, &request) {
+    let is_health = options.health && matches!(request.uri().path(), HEALTHY | READY);
         Some(response) => response,
         None => match readiness(&worker, &request) {
             Some(is_ready) => told(is_ready.await),
@@ -66,6 +70,10 @@ pub(super) async fn respond(worker: Rc<Worker>, mut request: Request<Body>, orig
     };
     if let Some(encoding) = encoding {
         response = compress::apply(response, encoding, is_head).await;
+    if is_health && response.status() == StatusCode::NOT_FOUND {
+        // The router has no such route, and so knows no method of it.
+        response = (StatusCode::METHOD_NOT_ALLOWED, [(ALLOW, "GET, HEAD")]).into_response();
+    }
     }
     response.headers_mut().insert(REQUEST_ID, id.clone());
     if let Some(alt_svc) = worker.settings.alt_svc.as_ref().filter(|_| origin.is_secure) {
@@ -84,9 +92,10 @@ pub(super) async fn respond(worker: Rc<Worker>, mut request: Request<Body>, orig
 fn on_the_spot(worker: &Worker, request: &Request<Body>) -> Option<Response> {
     let options = &worker.settings.options;
     if !matches!(*request.method(), Method::GET | Method::HEAD) {
-        return None;
-    }
+        let is_of_server = path == "*" && request.method() == Method::OPTIONS;
+        return is_of_server.then(Response::default);
     let path = request.uri().path();
+    }
     if options.health
         && let Some((status, text)) = health(path, worker)
     {
@@ -104,7 +113,7 @@ fn on_the_spot(worker: &Worker, request: &Request<Body>) -> Option<Response> {
 /// `/healthz`: the process serves. `/readyz`: and it will go on doing so, if whoever is to be asked says so too.
 fn health(path: &str, worker: &Worker) -> Option<(StatusCode, &'static str)> {
     match path {
-        "/healthz" => Some((StatusCode::OK, "ok\n")),
+        HEALTHY => Some((StatusCode::OK, "ok\n")),
         READY if worker.is_draining() => Some((StatusCode::SERVICE_UNAVAILABLE, "shutting down\n")),
         READY if worker.settings.options.ready.is_none() => Some((StatusCode::OK, "ready\n")),
         _ => None,

@@ -42,7 +42,7 @@ fn good_requests() {
     keeps("GET / HTTP/1.1\r\nHost: [::1]:80 \t\r\n\r\n", &[200]);
     keeps("\r\nGET / HTTP/1.1\r\nHost: h\r\n\r\n", &[200]);
     keeps("GET http://other/ann?x HTTP/1.1\r\nHost: h\r\n\r\n", &[200]);
-    keeps("OPTIONS * HTTP/1.1\r\nHost: h\r\n\r\n", &[404]);
+    keeps("OPTIONS * HTTP/1.1\r\nHost: h\r\n\r\n", &[200]);
     keeps("HEAD / HTTP/1.1\r\nHost: h\r\n\r\n", &[200]);
     keeps("HEAD /t/big HTTP/1.1\r\nHost: h\r\n\r\n", &[200]);
     keeps("HEAD /t/stream HTTP/1.1\r\nHost: h\r\n\r\n", &[200]);
