@@ -87,6 +87,7 @@ async fn run(api: &Api, request: Request<Body>, source: Source<'_>, format: Form
     let mut only_reads = true;
     for command in batch.commands() {
         only_reads &= rules.check(command)? == Kind::Read;
+        api.check_files(command)?;
     }
     if !only_reads {
         check_write(api, &parts)?;
@@ -259,16 +260,16 @@ fn with_etag(api: &Api, rendered: Rendered, headers: &HeaderMap) -> Response {
     }
     let tag = format!("\"{:032x}\"", xxh3_128(&rendered.body));
     let known = headers.get_all(IF_NONE_MATCH).iter().any(|known| names(known, &tag));
+    let length = rendered.body.len();
     // Kept by the caller alone, and asked for again before each use.
     let mut response = rendered.into_response(api, "private, no-cache");
     if known {
-    let length = rendered.body.len();
-        *response.status_mut() = StatusCode::NOT_MODIFIED;
-        *response.body_mut() = Body::empty();
-        response.headers_mut().remove(CONTENT_TYPE);
         let mut whole = response.headers().clone();
         whole.insert(CONTENT_LENGTH, length.into());
         response.extensions_mut().insert(Unmodified(whole));
+        *response.status_mut() = StatusCode::NOT_MODIFIED;
+        *response.body_mut() = Body::empty();
+        response.headers_mut().remove(CONTENT_TYPE);
     }
     let tag = HeaderValue::from_str(&tag).expect("hexadecimal digits in quotes");
     response.headers_mut().insert(ETAG, tag);

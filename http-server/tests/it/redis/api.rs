@@ -51,6 +51,28 @@ fn allow_names_the_methods() {
     }
 }
 
+/// The server in this process has no directory: nothing is written where the process happens to run.
+#[test]
+fn the_embedded_server_writes_no_files() {
+    let front = Front::start(&["--redis", "embedded", "--redis-allow", "@all"]);
+    let files = || {
+        let names = std::fs::read_dir(".").unwrap().map(|entry| entry.unwrap().file_name());
+        names.collect::<std::collections::BTreeSet<_>>()
+    };
+    let before = files();
+    let commands = [r#"["SAVE"]"#, r#"["bgsave"]"#, r#"["BGREWRITEAOF"]"#, r#"["CONFIG","SET","appendonly","yes"]"#];
+    for command in commands {
+        for body in [command.to_owned(), format!(r#"[["SET","k","v"],{command}]"#)] {
+            let answer = front.post("/v1", &body);
+            assert_eq!(answer.status, 403, "{body}: {}", answer.text());
+            assert!(answer.text().contains("writes no files"), "{body}: {}", answer.text());
+        }
+    }
+    assert_eq!(front.post("/v1", r#"["CONFIG","SET","maxmemory","0"]"#).status, 200);
+    assert_eq!(front.get("/v1/EXISTS/k").text(), r#"{"result":0}"#, "nothing was sent of what was refused");
+    assert_eq!(files(), before);
+}
+
 #[test]
 fn commands_and_forms() {
     let front = Front::start(&["--redis", "embedded", "--redis-allow", "@all"]);
