@@ -67,7 +67,10 @@ async fn serve_http2(origin: &Rc<Origin>, stream: Stream, read: Vec<u8>) {
         }
         match link.poll(cx, &origin.worker.buffers, &mut conn) {
             Poll::Ready(ended) => Poll::Ready(ended),
-            Poll::Pending => conn.look_at_the_clock(cx),
+            Poll::Pending => {
+                conn.watch.note_head(link.is_within_head());
+                conn.look_at_the_clock(cx)
+            }
         }
     });
     let ended = ended.await;
@@ -167,6 +170,7 @@ impl Answers for Conn<'_> {
         if buffers.arrivals().is_empty() {
             return;
         }
+        self.watch.took_head();
         let now = Instant::now();
         self.watch.active = now;
         let mut tasks = 0;

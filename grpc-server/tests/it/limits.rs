@@ -200,3 +200,25 @@ fn deadlines_that_are_none() {
         assert!(parts.iter().all(|part| said.contains(part)), "{kind} {wrong}: {said}");
     }
 }
+
+/// A head of HTTP/2 that never becomes whole ends its connection by the time-out of one that does not begin.
+#[test]
+fn heads_that_never_become_whole() {
+    let mut options = options();
+    options.timeouts.handshake = std::time::Duration::from_millis(300);
+    let server = greeter(options);
+    let begin = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0";
+    // HEADERS and CONTINUATION of a byte each, and a HEADERS frame that comes byte by byte.
+    for (head, piece) in [
+        (&b"\0\0\x01\x01\0\0\0\0\x01\x82"[..], &b"\0\0\x01\x09\0\0\0\0\x01\x82"[..]),
+        (b"\0\x10\0\x01\x04\0\0\0\x01", b"\x82"),
+    ] {
+        let mut stream = TcpStream::connect(server.addr).unwrap();
+        stream.write_all(&[begin, head].concat()).unwrap();
+        let began = std::time::Instant::now();
+        while stream.write_all(piece).is_ok() {
+            assert!(began.elapsed() < PATIENCE, "it goes on for ever");
+            std::thread::sleep(std::time::Duration::from_millis(30));
+        }
+    }
+}

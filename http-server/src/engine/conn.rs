@@ -76,6 +76,7 @@ pub(super) async fn serve(worker: Rc<Worker>, connection: Connection<Carried>) {
         state: State::Waiting,
         close: Close::No,
         is_half_closed: false,
+        taken: 0,
         requests,
     };
     // An error of the socket ends the connection like its orderly end: there is nobody to be told.
@@ -133,6 +134,8 @@ struct Conn {
     close: Close,
     /// Whether the client has sent all it has to say. It may still wait for an answer.
     is_half_closed: bool,
+    /// Bytes that the client has taken since its time to do so began.
+    taken: u64,
     requests: u64,
 }
 
@@ -233,12 +236,13 @@ impl Conn {
                 }
                 result.map(|()| false)
             }
-            Poll::Pending if sent > 0 => {
-                self.slot.enter(Phase::Writing);
-                Ok(true)
-            }
             Poll::Pending => {
-                self.slot.stay(Phase::Writing);
+                self.taken += sent;
+                // A byte now and then does not set the time back.
+                if self.slot.phase() != Phase::Writing || self.taken >= self.worker.write_window {
+                    self.taken = 0;
+                    self.slot.enter(Phase::Writing);
+                }
                 Ok(true)
             }
         }

@@ -19,4 +19,5 @@ mod smuggling;
 mod strangers;
 mod streams;
 mod support;
+mod trickles;
 mod workers;

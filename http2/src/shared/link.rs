@@ -14,6 +14,7 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use super::arrivals::Arrivals;
 use super::body::Pieces;
 use super::connection::Shared;
+use crate::frame::{HEAD, Head, Kind};
 use crate::{Connection, Error, Reason};
 
 /// Reads after which a connection lets others have their turn.
@@ -124,6 +125,16 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
     /// What its requests' tasks need of it.
     pub fn shared(&self) -> &Rc<Shared> {
         &self.shared
+    }
+
+    /// Whether the peer has begun a header block that has not come whole: between its frames, or within one. For [`poll`](Self::poll)'s
+    /// caller, between its turns.
+    pub fn is_within_head(&self) -> bool {
+        let is_part = |head: &[u8; HEAD]| {
+            let head = Head::parse(head);
+            matches!(head.kind, Kind::Headers | Kind::Continuation) && self.unread.len() < HEAD + head.length
+        };
+        self.shared.engine().is_within_block() || self.unread.first_chunk().is_some_and(is_part)
     }
 
     /// Reads, answers and writes until there is nothing more to do. Ready at the end of the connection.

@@ -316,3 +316,34 @@ async fn an_upload_that_is_given_up_holds_up_no_other() {
         }
     }
 }
+
+/// A head that has begun and is not whole is told between turns: between its frames, and within one.
+#[tokio::test]
+async fn a_head_that_is_not_whole_is_told() {
+    let mut bench = Bench::open().await;
+    bench.turn();
+    let check = async |bench: &mut Bench, bytes: &[u8], is_within| {
+        bench.client.write_all(bytes).await.unwrap();
+        bench.turn();
+        assert_eq!(bench.link.is_within_head(), is_within, "{bytes:?}");
+    };
+    let whole = head(0, END_STREAM);
+    check(&mut bench, &whole, false).await;
+    let next = head(1, 0);
+    check(&mut bench, &next[..3], false).await;
+    check(&mut bench, &next[3..HEAD], true).await;
+    check(&mut bench, &next[HEAD..next.len() - 1], true).await;
+    check(&mut bench, &next[next.len() - 1..], false).await;
+    // Data that is not whole is none of it.
+    check(&mut bench, &data(1, 100)[..50], false).await;
+    check(&mut bench, &data(1, 100)[50..], false).await;
+    // The same head in two frames, and what comes between them.
+    let block = head(2, 0)[HEAD..].to_vec();
+    let (mut first, mut second) = (Vec::new(), Vec::new());
+    frame::put(&mut first, Kind::Headers, END_STREAM, 5, &block[..2]);
+    frame::put(&mut second, Kind::Continuation, END_HEADERS, 5, &block[2..]);
+    check(&mut bench, &first, true).await;
+    check(&mut bench, &second[..4], true).await;
+    check(&mut bench, &second[4..], false).await;
+    assert_eq!(bench.answers.begun, ["/0", "/1", "/2"]);
+}

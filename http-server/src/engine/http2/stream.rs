@@ -83,6 +83,8 @@ struct Open {
     has_begun: bool,
     /// For a client that takes nothing; made when it does not for the first time.
     slot: Option<Rc<Slot>>,
+    /// Bytes that it has taken since its time to do so began.
+    taken: u64,
 }
 
 /// Why an answer is not sent.
@@ -104,7 +106,7 @@ impl From<SendError> for Unsent {
 impl Open {
     fn new(worker: &Rc<Worker>, shared: &Rc<Shared>, stream: StreamId) -> Self {
         let (worker, shared) = (Rc::clone(worker), Rc::clone(shared));
-        Self { worker, shared, stream, is_answered: false, has_begun: false, slot: None }
+        Self { worker, shared, stream, is_answered: false, has_begun: false, slot: None, taken: 0 }
     }
 
     async fn answer(mut self, response: impl Future<Output = Response>, is_head: bool) {
@@ -231,12 +233,14 @@ impl Open {
     fn poll_taken(&mut self, cx: &Context<'_>, sent: usize) -> Poll<Result<(), Unsent>> {
         // Only what waits has a place in the table of time-outs.
         let slot = self.slot.get_or_insert_with(|| self.worker.watch.slot());
-        if sent > 0 {
+        self.taken += sent as u64;
+        // A byte now and then does not set the time back.
+        if slot.phase() != Phase::Writing || self.taken >= self.worker.write_window {
+            self.taken = 0;
             slot.renew(Phase::Writing);
         } else if slot.is_expired() {
             return Poll::Ready(Err(Unsent::TooSlow));
         }
-        slot.stay(Phase::Writing);
         slot.wake_by(cx.waker());
         ready!(self.shared.poll_gone(self.stream, cx));
         Poll::Ready(Err(Unsent::Gone))
