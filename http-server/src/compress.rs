@@ -15,6 +15,7 @@ use http::{HeaderMap, HeaderValue, Request, StatusCode};
 use http_body_util::BodyExt as _;
 use tokio::sync::Semaphore;
 
+use crate::engine::Asked;
 use crate::tuning::{BROTLI_QUALITY, COMPRESS_HERE, COMPRESS_MAX, COMPRESS_MIN, GZIP_LEVEL, ZSTD_LEVEL};
 
 /// A coding of content, the preferred first.
@@ -118,7 +119,12 @@ fn weight<'a>(lines: impl Iterator<Item = &'a str>, name: &str) -> u16 {
 
 /// The response in this encoding, if that is worth it. A body of unknown length is left alone: it may be a stream whose
 /// reader waits for every piece.
-pub(crate) async fn apply(mut response: Response, encoding: Encoding, is_head: bool) -> Response {
+pub(crate) async fn apply(
+    mut response: Response,
+    encoding: Encoding,
+    is_head: bool,
+    asked: Option<&Asked>,
+) -> Response {
     if let Some(Unmodified(headers)) = response.extensions_mut().remove() {
         // The client has the representation that it would be sent now, or one that is as good.
         if is_worth(StatusCode::OK, &headers, length_of(&headers)) {
@@ -141,7 +147,9 @@ pub(crate) async fn apply(mut response: Response, encoding: Encoding, is_head: b
         let plain = match body.collect().await {
             Ok(collected) => collected.to_bytes(),
             Err(error) => {
-                tracing::debug!("a response's body failed before it was compressed: {error}");
+                if let Some(asked) = asked {
+                    asked.body_failed(&error);
+                }
                 return failed();
             }
         };

@@ -99,13 +99,13 @@ async fn answer(
         Stage::Sending(_) | Stage::Over => Status::internal("there is no answer").into_http(),
     };
     let ended = outcome.map(|outcome| Ended { origin: Rc::clone(origin), method, trace, outcome, began });
-    Ok(response.map(|body| Counted { body, _ended: ended }))
+    Ok(response.map(|body| Counted { body, ended }))
 }
 
 /// A body whose call is counted when it is over.
 struct Counted {
     body: Body,
-    _ended: Option<Ended>,
+    ended: Option<Ended>,
 }
 
 impl http_body::Body for Counted {
@@ -113,7 +113,11 @@ impl http_body::Body for Counted {
     type Error = Status;
 
     fn poll_frame(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Status>>> {
-        Pin::new(&mut self.body).poll_frame(cx)
+        let polled = Pin::new(&mut self.body).poll_frame(cx);
+        if let (Poll::Ready(Some(Err(status))), Some(ended)) = (&polled, &self.ended) {
+            ended.method.body_failed(&ended.origin, status);
+        }
+        polled
     }
 
     fn is_end_stream(&self) -> bool {

@@ -24,6 +24,7 @@ use http::{HeaderMap, Method, Request, StatusCode};
 use server_runtime::{Connection, Place, Stream, end_turn};
 use tokio::io::AsyncWrite as _;
 
+use super::asked::Asked;
 use super::exchange::{Origin, respond};
 use super::find::{Found, Terms, find};
 use super::http2;
@@ -354,13 +355,14 @@ impl Conn {
                 Turn::Waits => return any,
                 Turn::Written => self.sent(close, None),
                 Turn::Response(response) => {
-                    self.encode(*response, None, (false, false), close, scratch);
+                    self.encode(*response, None, (false, false), close, None, scratch);
                     return true;
                 }
                 Turn::Packed(response, encoding) => {
-                    let future = Box::pin(compress::apply(*response, encoding, false));
+                    let future = Box::pin(compress::apply(*response, encoding, false, None));
                     let (is_http10, is_head) = (false, false);
-                    self.state = State::Calling(Call { future, upload: None, is_http10, ends, is_head, offer: None });
+                    let (upload, offer, asked) = (None, None, None);
+                    self.state = State::Calling(Call { future, upload, is_http10, ends, is_head, offer, asked });
                     return true;
                 }
             }
@@ -475,7 +477,8 @@ impl Conn {
         let offer = if terms.offers { Offer::to(&mut request) } else { None };
         let response = respond(Rc::clone(&self.worker), request.map(|()| body), self.origin.clone());
         let Terms { is_http10, ends, .. } = *terms;
-        self.state = State::Calling(Call { future: Box::pin(response), upload, is_http10, ends, is_head, offer });
+        self.state =
+            State::Calling(Call { future: Box::pin(response), upload, is_http10, ends, is_head, offer, asked });
     }
 
     /// HTTP/2, if it is what the request asks for and is answered by.
@@ -496,6 +499,7 @@ impl Conn {
             return Ok(Step::Again);
         }
         // What was answered before need not wait for this one.
+        let asked = Some(Box::new(Asked::of(&request)));
         if !scratch.out.is_empty() {
             return Ok(Step::Flush);
         }
@@ -556,7 +560,7 @@ impl Conn {
     /// Begins the response.
     fn answer(&mut self, mut response: Response, scratch: &mut Scratch) {
         let State::Calling(call) = mem::replace(&mut self.state, State::Waiting) else { return };
-        let Call { mut upload, is_http10, ends, is_head, offer, .. } = call;
+        let Call { mut upload, is_http10, ends, is_head, offer, asked, .. } = call;
         if let (StatusCode::SWITCHING_PROTOCOLS, Some(offer)) = (response.status(), offer) {
             let (clock, headers) = (self.worker.clock.borrow(), response.headers());
             let status = response.status();
@@ -587,7 +591,7 @@ impl Conn {
             (true, false) => Close::Yes,
             (true, true) => Close::AfterLinger,
         };
-        self.encode(response, rest, (is_head, is_http10), close, scratch);
+        self.encode(response, rest, (is_head, is_http10), close, asked, scratch);
     }
 
     /// Writes the head of a response, whose body is sent next.
@@ -618,8 +622,9 @@ impl Conn {
             drop(body);
             self.sent(close, rest);
         } else {
-            self.state = State::Sending(Sending::new(body, framed, is_endless), close, rest);
+            self.state = State::Sending(Sending::new(body, framed, is_endless, asked), close, rest);
         }
+        asked: Option<Box<Asked>>,
     }
 
     /// Sends the response's body.
@@ -635,7 +640,7 @@ impl Conn {
                 }
                 // What was promised cannot be kept; the client has to see that.
                 Poll::Ready(Some(Err(error))) => {
-                    tracing::debug!(peer = %self.origin.peer, "a response's body failed: {error}");
+                    sending.failed(&error);
                     return Err(io::ErrorKind::BrokenPipe.into());
                 }
                 Poll::Pending if !scratch.out.is_empty() => return Ok(Step::Flush),

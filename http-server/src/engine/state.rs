@@ -4,6 +4,7 @@ use std::pin::Pin;
 
 use axum::response::Response;
 
+use super::asked::Asked;
 use super::http2;
 use super::sending::Sending;
 use super::upgrade::Offer;
@@ -37,6 +38,8 @@ pub(super) struct Call {
 
 /// What happens when the output is sent.
 #[derive(Clone, Copy, PartialEq, Eq)]
+    /// The request, if it was the router's.
+    pub(super) asked: Option<Box<Asked>>,
 pub(super) enum Close {
     No,
     /// The connection ends.

@@ -10,6 +10,7 @@ mod flags;
 mod http1;
 mod http2;
 mod http3;
+mod logged;
 mod methods;
 mod outside;
 mod redis;

@@ -27,9 +27,10 @@ use tokio::time::timeout;
 use super::conn::Running;
 use super::incoming::Incoming;
 use super::wire::{Gone, Sending, Shared, Wire};
+use crate::engine::asked::Asked;
 use crate::engine::exchange::Origin;
 use crate::engine::guard::guarded;
-use crate::engine::sending::on_stream;
+use crate::engine::sending::{LONGER, SHORTER, on_stream};
 use crate::engine::worker::Worker;
 use crate::tuning::H3_PIECE;
 
@@ -75,8 +76,8 @@ pub(super) async fn answer(
     };
     worker.stats().h3_requests.add(1);
     let (send, mut receive) = stream.split();
-    let mut open = Open { worker, send, is_done: false };
     let mut request: Request<()> = request;
+    let mut open = Open { worker, send, is_done: false, asked: Asked::of(&request) };
     if !is_well_formed(request.headers()) || !is_target(request.method(), request.uri()) {
         receive.stop_sending(Code::H3_MESSAGE_ERROR);
         return open.send.stop_stream(Code::H3_MESSAGE_ERROR);
@@ -176,13 +177,13 @@ enum Unsent {
     Gone,
     /// The client has taken nothing of it for too long.
     TooSlow,
-    /// It is not what it promised to be.
-    Broken,
+    /// It is not what it promised to be. Why, if that is not in the log yet.
+    Broken(Option<axum::BoxError>),
 }
 
 impl From<StreamError> for Unsent {
     fn from(error: StreamError) -> Self {
-        if let StreamError::HeaderTooBig { .. } = error { Self::Broken } else { Self::Gone }
+        if let StreamError::HeaderTooBig { .. } = error { Self::Broken(Some(error.into())) } else { Self::Gone }
     }
 }
 
@@ -191,6 +192,7 @@ struct Open {
     worker: Rc<Worker>,
     send: RequestStream<Sending, Bytes>,
     is_done: bool,
+    asked: Asked,
 }
 
 impl Open {
@@ -200,8 +202,11 @@ impl Open {
             Err(Unsent::Gone) => {}
             Err(Unsent::TooSlow) => self.worker.stats().timeouts.add(1),
             // What was promised cannot be kept; the client has to see that.
-            Err(Unsent::Broken) => {
+            Err(Unsent::Broken(error)) => {
                 self.is_done = true;
+                if let Some(error) = error {
+                    self.asked.body_failed(&*error);
+                }
                 self.send.stop_stream(Code::H3_INTERNAL_ERROR);
             }
         }
@@ -246,7 +251,7 @@ impl Open {
                 Ok(Poll::Pending) => gone.as_mut().poll(cx).map(|_| Err(Unsent::Gone)),
                 Err(_) => {
                     self.worker.stats().panics.add(1);
-                    Poll::Ready(Err(Unsent::Broken))
+                    Poll::Ready(Err(Unsent::Broken(None)))
                 }
             });
             let mut piece = match polled.await? {
@@ -257,15 +262,12 @@ impl Open {
                         return in_time(&self.worker, self.send.send_trailers(trailers)).await;
                     }
                 },
-                Some(Err(error)) => {
-                    tracing::debug!("a response's body failed: {error}");
-                    return Err(Unsent::Broken);
-                }
-                None if left.is_some_and(|left| left > 0) => return Err(Unsent::Broken),
+                Some(Err(error)) => return Err(Unsent::Broken(Some(error.into()))),
+                None if left.is_some_and(|left| left > 0) => return Err(Unsent::Broken(Some(SHORTER.into()))),
                 None => return Ok(()),
             };
             if let Some(left) = &mut left {
-                *left = left.checked_sub(piece.len() as u64).ok_or(Unsent::Broken)?;
+                *left = left.checked_sub(piece.len() as u64).ok_or_else(|| Unsent::Broken(Some(LONGER.into())))?;
             }
             while !piece.is_empty() {
                 let part = piece.split_to(piece.len().min(H3_PIECE));
