@@ -36,9 +36,7 @@ pub(super) async fn serve(worker: Rc<Worker>, connection: Connection) {
             Ok(Ok(false)) => {
                 let wire = Wire::new(stream, read.into());
                 // Apart, so that connections of HTTP/2 need no room for it.
-                if let Err(error) = Box::pin(h1::serve(&origin, wire)).await {
-                    tracing::debug!(peer = %origin.peer, "HTTP/1.1: {error}");
-                }
+                Box::pin(h1::serve(&origin, wire)).await;
                 return drop(place);
             }
             Ok(Err(_)) => return,
@@ -170,9 +168,9 @@ impl Answers for Conn<'_> {
         if buffers.arrivals().is_empty() {
             return;
         }
-        self.watch.took_head();
         let now = Instant::now();
         self.watch.active = now;
+        self.watch.took_head();
         let mut tasks = 0;
         // Nobody has the others while one is answered.
         let next = || buffers.arrivals().pop(&self.shared);

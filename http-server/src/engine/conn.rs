@@ -77,6 +77,8 @@ pub(super) async fn serve(worker: Rc<Worker>, connection: Connection<Carried>) {
         state: State::Waiting,
         close: Close::No,
         is_half_closed: false,
+        is_drained: false,
+        has_waited: false,
         taken: 0,
         requests,
     };
@@ -135,6 +137,10 @@ struct Conn {
     close: Close,
     /// Whether the client has sent all it has to say. It may still wait for an answer.
     is_half_closed: bool,
+    /// Whether all that has come was read, as far as that is known in this turn.
+    is_drained: bool,
+    /// Whether the client was waited for to take an answer: some of it may be on its way for long.
+    has_waited: bool,
     /// Bytes that the client has taken since its time to do so began.
     taken: u64,
     requests: u64,
@@ -173,7 +179,7 @@ impl Conn {
 
     fn work(&mut self, cx: &mut Context<'_>, scratch: &mut Scratch) -> Poll<io::Result<Served>> {
         self.slot.wake_by(cx.waker());
-        self.turn = TURN_BYTES;
+        (self.turn, self.is_drained) = (TURN_BYTES, false);
         if self.slot.is_expired() && self.expire(scratch) {
             return Poll::Ready(Ok(Served::Over));
         }
@@ -190,8 +196,8 @@ impl Conn {
                     return Poll::Pending;
                 }
             }
-            if !blocked && self.close != Close::No && !matches!(self.state, State::Lingering(_)) {
-                if self.close == Close::Yes {
+            if !blocked && self.close != Close::No && !matches!(self.state, State::Lingering { .. }) {
+                if self.close == Close::Yes && !self.has_more(cx)? {
                     // Whoever drops a plain socket closes it in good order.
                     if !self.origin.is_secure {
                         return Poll::Ready(Ok(Served::Over));
@@ -199,16 +205,14 @@ impl Conn {
                     self.slot.stay(Phase::Writing);
                     return Pin::new(&mut self.stream).poll_shutdown(cx).map_ok(|()| Served::Over);
                 }
-                // Half of the end: the client reads the answer and then its end.
-                let _ = Pin::new(&mut self.stream).poll_shutdown(cx)?;
                 self.slot.renew(Phase::Lingering);
-                self.state = State::Lingering(LINGER_BYTES);
+                self.state = State::Lingering { left: LINGER_BYTES, is_shut: false };
             }
             let step = match &mut self.state {
                 State::Waiting => self.wait(cx, scratch)?,
                 State::Calling(_) => self.call(cx, scratch)?,
                 State::Sending(..) => self.send(cx, scratch)?,
-                State::Lingering(_) => self.linger(cx)?,
+                State::Lingering { .. } => self.linger(cx)?,
                 State::Switching(_) => self.switch(scratch),
             };
             match step {
@@ -238,6 +242,7 @@ impl Conn {
                 result.map(|()| false)
             }
             Poll::Pending => {
+                self.has_waited = true;
                 self.taken += sent;
                 // A byte now and then does not set the time back.
                 if self.slot.phase() != Phase::Writing || self.taken >= self.worker.write_window {
@@ -247,6 +252,18 @@ impl Conn {
                 Ok(true)
             }
         }
+    }
+
+    /// Whether the client has sent more than was read, or may do so while the answer is on its way. A socket that is closed with
+    /// something unread, or gets something then, sends a reset and takes the answer with it.
+    fn has_more(&mut self, cx: &mut Context<'_>) -> io::Result<bool> {
+        if self.is_half_closed {
+            return Ok(false);
+        }
+        if !self.input.is_empty() || self.has_waited || self.turn == 0 {
+            return Ok(true);
+        }
+        Ok(!self.is_drained && matches!(self.read(cx)?, Poll::Ready(1..)))
     }
 
     /// The client took too long. True if the connection ends without another word.
@@ -330,14 +347,20 @@ impl Conn {
         if self.input.capacity() - self.input.len() < READ_BUFFER / 8 {
             self.input.reserve(READ_BUFFER);
         }
+        let room = self.input.capacity() - self.input.len();
         match tokio_util::io::poll_read_buf(Pin::new(&mut self.stream), cx, &mut self.input) {
             Poll::Ready(Ok(count)) => {
+                // Over TLS a read ends with a record.
+                self.is_drained = count < room && !self.origin.is_secure;
                 self.turn = self.turn.saturating_sub(count);
                 self.worker.stats().received.add(count as u64);
                 Ok(Poll::Ready(count))
             }
             Poll::Ready(Err(error)) => Err(error),
-            Poll::Pending => Ok(Poll::Pending),
+            Poll::Pending => {
+                self.is_drained = true;
+                Ok(Poll::Pending)
+            }
         }
     }
 
@@ -475,6 +498,7 @@ impl Conn {
         }
         let is_head = request.method() == Method::HEAD;
         let offer = if terms.offers { Offer::to(&mut request) } else { None };
+        let asked = Some(Box::new(Asked::of(&request)));
         let response = respond(Rc::clone(&self.worker), request.map(|()| body), self.origin.clone());
         let Terms { is_http10, ends, .. } = *terms;
         self.state =
@@ -499,7 +523,6 @@ impl Conn {
             return Ok(Step::Again);
         }
         // What was answered before need not wait for this one.
-        let asked = Some(Box::new(Asked::of(&request)));
         if !scratch.out.is_empty() {
             return Ok(Step::Flush);
         }
@@ -601,6 +624,7 @@ impl Conn {
         mut rest: Option<Upload>,
         (is_head, is_http10): (bool, bool),
         close: Close,
+        asked: Option<Box<Asked>>,
         scratch: &mut Scratch,
     ) {
         // Who reads on has not sent the client away.
@@ -624,7 +648,6 @@ impl Conn {
         } else {
             self.state = State::Sending(Sending::new(body, framed, is_endless, asked), close, rest);
         }
-        asked: Option<Box<Asked>>,
     }
 
     /// Sends the response's body.
@@ -706,14 +729,20 @@ impl Conn {
     }
 
     fn linger(&mut self, cx: &mut Context<'_>) -> io::Result<Step> {
+        let State::Lingering { left, is_shut } = &mut self.state else { return Ok(Step::Again) };
+        // Half of the end: the client reads the answer and then its end.
+        *is_shut = *is_shut || Pin::new(&mut self.stream).poll_shutdown(cx)?.is_ready();
+        let left = *left;
         self.input.clear();
-        Ok(match (self.read(cx)?, &mut self.state) {
-            (Poll::Pending, _) => Step::Wait,
-            (Poll::Ready(count @ 1..), State::Lingering(left)) if count < *left => {
-                *left -= count;
+        Ok(match self.read(cx)? {
+            Poll::Pending => Step::Wait,
+            Poll::Ready(count @ 1..) if count < left => {
+                if let State::Lingering { left, .. } = &mut self.state {
+                    *left -= count;
+                }
                 Step::Again
             }
-            (Poll::Ready(_), _) => Step::Ended(Served::Over),
+            Poll::Ready(_) => Step::Ended(Served::Over),
         })
     }
 }

@@ -21,7 +21,11 @@ pub(super) enum State {
     /// For the socket to take the answer behind which another protocol begins.
     Switching(Served),
     /// For the client to close, after this many more bytes at most.
-    Lingering(usize),
+    Lingering {
+        left: usize,
+        /// Whether our half of the connection has ended.
+        is_shut: bool,
+    },
 }
 
 /// A request that the router answers.
@@ -34,12 +38,12 @@ pub(super) struct Call {
     pub(super) is_head: bool,
     /// Another protocol, if the request was for one.
     pub(super) offer: Option<Offer>,
+    /// The request, if it was the router's.
+    pub(super) asked: Option<Box<Asked>>,
 }
 
 /// What happens when the output is sent.
 #[derive(Clone, Copy, PartialEq, Eq)]
-    /// The request, if it was the router's.
-    pub(super) asked: Option<Box<Asked>>,
 pub(super) enum Close {
     No,
     /// The connection ends.

@@ -30,15 +30,19 @@ impl Wake for Woken {
     }
 }
 
-/// A socket that counts what is written at once.
+/// A socket that counts what is written at once, and the bytes that are read.
 struct Socket {
     stream: DuplexStream,
     writes: Rc<Cell<usize>>,
+    bytes: Rc<Cell<usize>>,
 }
 
 impl AsyncRead for Socket {
     fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_read(cx, buf)
+        let filled = buf.filled().len();
+        let polled = Pin::new(&mut self.stream).poll_read(cx, buf);
+        self.bytes.update(|count| count + buf.filled().len() - filled);
+        polled
     }
 }
 
@@ -102,6 +106,7 @@ struct Bench {
     answers: Waiting,
     sent: u32,
     writes: Rc<Cell<usize>>,
+    bytes: Rc<Cell<usize>>,
     /// The connection's task.
     woken: Arc<Woken>,
 }
@@ -114,8 +119,8 @@ impl Bench {
     /// One of which so many bytes are read at once.
     async fn reading(size: usize) -> Self {
         let (mut client, stream) = duplex(64 * 1024);
-        let writes = Rc::default();
-        let server = Socket { stream, writes: Rc::clone(&writes) };
+        let (writes, bytes) = (Rc::default(), Rc::default());
+        let server = Socket { stream, writes: Rc::clone(&writes), bytes: Rc::clone(&bytes) };
         let link = Link::new(Connection::new(&Config::default(), Instant::now()), server, Vec::new());
         let answers = Waiting {
             shared: Rc::clone(link.shared()),
@@ -129,7 +134,7 @@ impl Bench {
         let mut opening = PREFACE.to_vec();
         frame::put(&mut opening, Kind::Settings, 0, 0, &[]);
         client.write_all(&opening).await.unwrap();
-        Self { client, link, answers, sent: 0, writes, woken: Arc::default() }
+        Self { client, link, answers, sent: 0, writes, bytes, woken: Arc::default() }
     }
 
     /// So many requests, whose paths are their numbers.
@@ -314,6 +319,30 @@ async fn an_upload_that_is_given_up_holds_up_no_other() {
             bench.turn();
             assert_eq!(bench.windows(3).await as usize, WINDOW, "round {round}");
         }
+    }
+}
+
+/// A socket that is closed with something unread sends a reset, and takes back what it has not sent: what a client sends on is read to
+/// its end, or to a bound, unless it floods.
+#[tokio::test]
+async fn what_comes_behind_the_last_answer_is_read() {
+    for (ended, sent, is_read) in [
+        (Ended::Whole, 5000, true),
+        (Ended::Broken, 5000, true),
+        (Ended::Whole, 20_000, false),
+        (Ended::Flooded, 5000, false),
+        (Ended::Lost, 5000, false),
+    ] {
+        let Bench { mut client, link, bytes, .. } = Bench::open().await;
+        client.write_all(&vec![0; sent]).await.unwrap();
+        client.shutdown().await.unwrap();
+        link.close(ended, 10_000, |_| {}).await.unwrap();
+        let (all, read) = (PREFACE.len() + HEAD + sent, bytes.get());
+        assert_eq!(read == all, is_read, "{ended:?} {sent}: {read}");
+        assert!(
+            read <= 10_000 + 4096 && (read > 0 || !matches!(ended, Ended::Whole | Ended::Broken)),
+            "{ended:?}: {read}"
+        );
     }
 }
 
