@@ -95,7 +95,7 @@ pub struct HttpArgs {
     #[arg(long, value_name = "SECONDS", default_value_t = Timeouts::default().body.as_secs_f64(), value_parser = seconds)]
     pub body_timeout: f64,
 
-    /// Seconds for a client to take some of its response.
+    /// Seconds for a client to take a part of its response, of 500 bytes for each of these seconds.
     #[arg(long, value_name = "SECONDS", default_value_t = Timeouts::default().write.as_secs_f64(), value_parser = seconds)]
     pub write_timeout: f64,
 

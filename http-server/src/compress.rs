@@ -15,6 +15,7 @@ use http::{HeaderMap, HeaderValue, Request, StatusCode};
 use http_body_util::BodyExt as _;
 use tokio::sync::Semaphore;
 
+use crate::engine::Asked;
 use crate::tuning::{BROTLI_QUALITY, COMPRESS_HERE, COMPRESS_MAX, COMPRESS_MIN, GZIP_LEVEL, ZSTD_LEVEL};
 
 /// A coding of content, the preferred first.
@@ -118,7 +119,20 @@ fn weight<'a>(lines: impl Iterator<Item = &'a str>, name: &str) -> u16 {
 
 /// The response in this encoding, if that is worth it. A body of unknown length is left alone: it may be a stream whose
 /// reader waits for every piece.
-pub(crate) async fn apply(response: Response, encoding: Encoding, is_head: bool) -> Response {
+pub(crate) async fn apply(
+    mut response: Response,
+    encoding: Encoding,
+    is_head: bool,
+    asked: Option<&Asked>,
+) -> Response {
+    if let Some(Unmodified(headers)) = response.extensions_mut().remove() {
+        // The client has the representation that it would be sent now, or one that is as good.
+        if is_worth(StatusCode::OK, &headers, length_of(&headers)) {
+            say_varies(response.headers_mut());
+            weaken(response.headers_mut());
+        }
+        return response;
+    }
     if !is_worth_it(&response) {
         return response;
     }
@@ -133,7 +147,9 @@ pub(crate) async fn apply(response: Response, encoding: Encoding, is_head: bool)
         let plain = match body.collect().await {
             Ok(collected) => collected.to_bytes(),
             Err(error) => {
-                tracing::debug!("a response's body failed before it was compressed: {error}");
+                if let Some(asked) = asked {
+                    asked.body_failed(&error);
+                }
                 return failed();
             }
         };
@@ -146,7 +162,7 @@ pub(crate) async fn apply(response: Response, encoding: Encoding, is_head: bool)
         }
     };
     parts.headers.insert(CONTENT_ENCODING, HeaderValue::from_static(encoding.name()));
-    parts.headers.append(VARY, HeaderValue::from_static("accept-encoding"));
+    say_varies(&mut parts.headers);
     // Parts of the compressed bytes are no parts of what the ranges mean.
     parts.headers.remove(ACCEPT_RANGES);
     weaken(&mut parts.headers);
@@ -178,21 +194,30 @@ fn failed() -> Response {
     response
 }
 
+/// Among the extensions of a 304: the head of the 200 in whose place it is, which says whether that would be compressed.
+#[derive(Clone, Debug)]
+pub(crate) struct Unmodified(pub(crate) HeaderMap);
+
 fn is_worth_it(response: &Response) -> bool {
     let headers = response.headers();
-    let size = http_body::Body::size_hint(response.body()).exact().or_else(|| {
-        // HEAD's body is empty, its length says what GET's would be.
-        headers.get(CONTENT_LENGTH)?.to_str().ok()?.parse().ok()
-    });
-    let size = match (size, headers.get(CONTENT_LENGTH)) {
-        (Some(0), Some(length)) => length.to_str().ok().and_then(|length| length.parse().ok()),
-        (size, _) => size,
+    // HEAD's body is empty, its length says what GET's would be.
+    let size = match http_body::Body::size_hint(response.body()).exact() {
+        None | Some(0) => length_of(headers),
+        size => size,
     };
+    is_worth(response.status(), headers, size)
+}
+
+fn length_of(headers: &HeaderMap) -> Option<u64> {
+    headers.get(CONTENT_LENGTH)?.to_str().ok()?.parse().ok()
+}
+
+fn is_worth(status: StatusCode, headers: &HeaderMap, size: Option<u64>) -> bool {
     let no_transform = headers
         .get(CACHE_CONTROL)
         .and_then(|value| value.to_str().ok())
         .is_some_and(|value| value.to_ascii_lowercase().contains("no-transform"));
-    response.status() != StatusCode::PARTIAL_CONTENT
+    status != StatusCode::PARTIAL_CONTENT
         && size.is_some_and(|size| (COMPRESS_MIN..=COMPRESS_MAX).contains(&size))
         && !headers.contains_key(CONTENT_ENCODING)
         && !headers.contains_key(CONTENT_RANGE)
@@ -219,6 +244,17 @@ fn is_compressible(media_type: &HeaderValue) -> bool {
                 | "application/vnd.msgpack"
                 | "image/svg+xml"
         )
+}
+
+/// Says that the answer depends on what the client accepts; once.
+fn say_varies(headers: &mut HeaderMap) {
+    let names = |value: &HeaderValue| {
+        let mut names = value.as_bytes().split(|byte| *byte == b',').map(<[u8]>::trim_ascii);
+        names.any(|name| name == b"*" || name.eq_ignore_ascii_case(b"accept-encoding"))
+    };
+    if !headers.get_all(VARY).iter().any(names) {
+        headers.append(VARY, HeaderValue::from_static("accept-encoding"));
+    }
 }
 
 /// The same content in other bytes: a strong validator would promise too much (RFC 9110 section 8.8.3).

@@ -101,7 +101,7 @@ pub struct Timeouts {
     pub head: Duration,
     /// For a part of a request's body; see [`tuning::BODY_RATE`].
     pub body: Duration,
-    /// For taking some of a response.
+    /// For taking a part of a response; see [`tuning::BODY_RATE`].
     pub write: Duration,
     /// For closing after an answer that ends the connection early.
     pub linger: Duration,
@@ -130,6 +130,11 @@ impl Timeouts {
     /// Those that connections are swept for.
     pub(crate) fn all(&self) -> [Duration; 5] {
         [self.idle, self.head, self.body, self.write, self.linger]
+    }
+
+    /// Bytes of a response that a client has to take within its time-out.
+    pub(crate) fn write_window(&self) -> u64 {
+        (self.write.as_secs_f64() * tuning::BODY_RATE as f64) as u64
     }
 
     /// Bytes of a body that have to come within its time-out.

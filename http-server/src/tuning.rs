@@ -51,7 +51,8 @@ pub const CHUNK_COST: usize = 8;
 /// Bodies that came whole with their head and are not larger are copied out of the worker's buffer.
 pub const SMALL_BODY: usize = 16 * 1024;
 
-/// Bytes per second below which a request's body is too slow. Apache's `MinRate`: 500; Go and hyper: no limit.
+/// Bytes per second below which a request's body is too slow, and a client that takes its response. Apache's `MinRate`: 500; Go and hyper:
+/// no limit.
 pub const BODY_RATE: u64 = 500;
 
 /// Between requests. Go: no limit; nginx 75 s; Node 5 s, which is known to race with clients that reuse connections.
@@ -64,7 +65,7 @@ pub const HEAD_TIMEOUT: Duration = Duration::from_secs(10);
 /// For [`BODY_RATE`] × this many bytes of a body. Apache: 20 s.
 pub const BODY_TIMEOUT: Duration = Duration::from_secs(20);
 
-/// For a client to take some of what it was sent. nginx 60 s; Go: no limit.
+/// For a client to take [`BODY_RATE`] × this many bytes of what it was sent. nginx 60 s; Go: no limit.
 pub const WRITE_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// For a client to close after an answer that ends the connection early. nginx 5 s (30 s in all).

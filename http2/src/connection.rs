@@ -276,6 +276,11 @@ impl Connection {
         self.phase == Phase::Open
     }
 
+    /// Whether a header block has begun and not ended: nothing else may come before its end (RFC 9113 section 4.3).
+    pub(crate) fn is_within_block(&self) -> bool {
+        self.unfinished.is_some()
+    }
+
     /// Whether so much is to be written that nothing is read.
     pub fn is_full(&self) -> bool {
         self.out.len() >= self.config.max_output

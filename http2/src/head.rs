@@ -119,7 +119,11 @@ impl RequestHead {
     /// The rules of RFC 9113 sections 8.3.1 and 8.5, and of RFC 8441 section 4.
     fn check_target(&self) -> Result<(), Invalid> {
         let (method, path) = (self.method(), self.path());
-        if !is_token(method) {
+        // Who asks is nobody's host (RFC 9113 section 8.3.1).
+        let of_http = self.scheme().is_none_or(is_http);
+        let names_user =
+            of_http && [self.authority(), self.get(b"host")].into_iter().flatten().any(|host| host.contains(&b'@'));
+        if !is_token(method) || names_user {
             return Err(Invalid);
         }
         if method == b"CONNECT" && self.protocol().is_none() {
@@ -405,6 +409,7 @@ mod tests {
             &[(":method", "CONNECT"), (":protocol", "websocket")],
             &[(":authority", "without"), ("host", "a")],
             &[("host", "A")],
+            &[(":scheme", "urn"), (":authority", "user@a")],
             &[("te", "trailers"), ("content-length", "0"), ("content-length", "0")],
             &[("x", "\u{80}\ta"), ("x", "")],
             &[(":scheme", "urn"), (":path", "x:y")],
@@ -422,6 +427,9 @@ mod tests {
             &[(":path", "")],
             &[(":path", "x")],
             &[(":path", "*")],
+            &[(":authority", "user@a")],
+            &[(":authority", "without"), ("host", "user@a")],
+            &[(":method", "CONNECT"), (":scheme", "without"), (":path", "without"), (":authority", "user@a")],
             &[(":path", "/a b")],
             &[(":path", "/\u{1}")],
             &[(":method", "G T")],

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use std::str::FromStr;
 use std::sync::OnceLock;
 
-use tracing_subscriber::filter::Targets;
+use tracing_subscriber::filter::{LevelFilter, Targets};
 use tracing_subscriber::fmt::writer::BoxMakeWriter;
 use tracing_subscriber::layer::SubscriberExt as _;
 use tracing_subscriber::util::SubscriberInitExt as _;
@@ -113,12 +113,19 @@ pub fn set_log_level(level: &str) -> Result<(), Error> {
 }
 
 fn filter(level: &str) -> Result<Targets, Error> {
-    Targets::from_str(level).map_err(|error| {
+    let filter = Targets::from_str(level).map_err(|error| {
         Error::Log(format!(
             "\"{level}\" is no level ({error}): expected error, warn, info, debug, trace, off or MODULE=LEVEL,…"
         ))
-    })
+    })?;
+    // What rustls warns of is what strangers send; they could fill the log with it.
+    let is_quiet = matches!(filter.default_level(), Some(LevelFilter::WARN | LevelFilter::INFO));
+    let names_it = filter.iter().any(|(target, _)| target.starts_with(RUSTLS));
+    Ok(if is_quiet && !names_it { filter.with_target(RUSTLS, LevelFilter::ERROR) } else { filter })
 }
+
+/// Where rustls' lines come from.
+const RUSTLS: &str = "rustls";
 
 /// A worker survives the panic of one connection; the log is where it is then seen.
 fn log_panics() {

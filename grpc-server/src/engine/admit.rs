@@ -12,6 +12,7 @@ use tonic::body::Body;
 use super::call::{Method, Stage, Trace, unpanicked};
 use super::connect;
 use super::inbound::Inbound;
+use super::metadata;
 use super::origin::Origin;
 use super::timeout;
 use super::web::{self, Outcome};
@@ -86,8 +87,9 @@ pub(super) fn admit_call(origin: &Rc<Origin>, mut request: Request<Inbound>) -> 
     if is_large(&request) {
         return Admitted::refused(Stage::refused(too_large(origin)));
     }
-    let Ok(wanted) = timeout::of(request.headers()) else {
-        return Admitted::refused(Stage::refused(Status::internal("grpc-timeout is none")));
+    let wanted = match metadata::check(request.headers()).and_then(|()| timeout::of(request.headers())) {
+        Ok(wanted) => wanted,
+        Err(status) => return Admitted::refused(Stage::refused(status)),
     };
     let timeout = match (wanted, worker.options.timeouts.call) {
         (Some(wanted), Some(most)) => Some(wanted.min(most)),

@@ -109,6 +109,17 @@ pub(super) enum Method {
     New(Box<str>),
 }
 
+impl Method {
+    /// The body of an answer has failed behind its head: the client sees that something is missing, and only the log can say why.
+    pub(super) fn body_failed(&self, origin: &Origin, status: &Status) {
+        let path = match self {
+            Self::Known(method) => origin.worker.path_of(*method),
+            Self::New(path) => path.clone(),
+        };
+        tracing::warn!(peer = %origin.peer, path = path.escape_default().to_string(), "a response broke off: {status}");
+    }
+}
+
 /// What is written to the log of a call.
 pub(super) struct Trace {
     pub(super) path: Box<str>,
@@ -204,7 +215,10 @@ impl Call {
                 Stage::Sending(sending) => {
                     match ready!(sending.poll(&self.shared, self.stream, cx)) {
                         Sent::All(code) => (self.code, self.is_answered) = (code, true),
-                        Sent::Broken(code) => self.code = code,
+                        Sent::Broken(status) => {
+                            self.method.body_failed(&self.origin, &status);
+                            self.code = status.code();
+                        }
                         Sent::Panicked(status) => {
                             self.origin.worker.figures().panics.add(1);
                             self.is_answered = sending.stop(&self.shared, self.stream, &status);
@@ -319,7 +333,7 @@ pub(super) struct Sending {
 enum Sent {
     All(Code),
     /// The body broke off.
-    Broken(Code),
+    Broken(Status),
     Panicked(Status),
     /// Nobody wants it.
     Gone,
@@ -360,9 +374,8 @@ impl Sending {
                     return Poll::Ready(sent.map_or(Sent::Gone, |()| Sent::All(code_of(&trailers))));
                 }
                 Err(status) => {
-                    tracing::debug!("a response broke off: {status}");
                     shared.sending().reset(stream, Reason::INTERNAL_ERROR);
-                    return Poll::Ready(Sent::Broken(status.code()));
+                    return Poll::Ready(Sent::Broken(status));
                 }
             }
         }

@@ -36,9 +36,7 @@ pub(super) async fn serve(worker: Rc<Worker>, connection: Connection) {
             Ok(Ok(false)) => {
                 let wire = Wire::new(stream, read.into());
                 // Apart, so that connections of HTTP/2 need no room for it.
-                if let Err(error) = Box::pin(h1::serve(&origin, wire)).await {
-                    tracing::debug!(peer = %origin.peer, "HTTP/1.1: {error}");
-                }
+                Box::pin(h1::serve(&origin, wire)).await;
                 return drop(place);
             }
             Ok(Err(_)) => return,
@@ -67,7 +65,10 @@ async fn serve_http2(origin: &Rc<Origin>, stream: Stream, read: Vec<u8>) {
         }
         match link.poll(cx, &origin.worker.buffers, &mut conn) {
             Poll::Ready(ended) => Poll::Ready(ended),
-            Poll::Pending => conn.look_at_the_clock(cx),
+            Poll::Pending => {
+                conn.watch.note_head(link.is_within_head());
+                conn.look_at_the_clock(cx)
+            }
         }
     });
     let ended = ended.await;
@@ -169,6 +170,7 @@ impl Answers for Conn<'_> {
         }
         let now = Instant::now();
         self.watch.active = now;
+        self.watch.took_head();
         let mut tasks = 0;
         // Nobody has the others while one is answered.
         let next = || buffers.arrivals().pop(&self.shared);

@@ -17,7 +17,7 @@ use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use server_runtime::Stream;
-use tokio::io::AsyncReadExt as _;
+use tokio::io::{AsyncReadExt as _, AsyncWrite as _};
 use tokio::time::Instant;
 use tonic::Status;
 use tonic::body::Body;
@@ -27,7 +27,7 @@ use super::call::{Ended, Stage};
 use super::origin::Origin;
 use super::rest::Rest;
 use super::wire::Wire;
-use crate::tuning::READ_BUFFER;
+use crate::tuning::{LINGER, READ_BUFFER, REST_BYTES};
 
 /// Bytes of a head that hyper reads on to answer it, whatever the limit: its own default.
 const MIN_BUFFER: usize = 400 * 1024;
@@ -51,7 +51,27 @@ pub(super) async fn is_http2(stream: &mut Stream, read: &mut Vec<u8>) -> io::Res
 }
 
 /// Serves a connection to its end.
-pub(super) async fn serve(origin: &Rc<Origin>, wire: Wire) -> Result<(), hyper::Error> {
+pub(super) async fn serve(origin: &Rc<Origin>, mut wire: Wire) {
+    if let Err(error) = serve_requests(origin, &mut wire).await {
+        tracing::debug!(peer = %origin.peer, "HTTP/1.1: {error}");
+    }
+    let _ = tokio::time::timeout(LINGER, linger(wire)).await;
+}
+
+/// Ends our half of a connection, and reads what its client has sent beyond the last request: what is unread when a socket closes
+/// becomes a reset, which takes the answer with it.
+async fn linger(mut wire: Wire) -> io::Result<()> {
+    poll_fn(|cx| Pin::new(&mut wire).poll_shutdown(cx)).await?;
+    wire.let_go();
+    let (mut left, mut bytes) = (REST_BYTES, [0; 4096]);
+    while left > 0 {
+        let count = wire.read(&mut bytes).await?;
+        left = if count == 0 { 0 } else { left.saturating_sub(count) };
+    }
+    Ok(())
+}
+
+async fn serve_requests(origin: &Rc<Origin>, wire: &mut Wire) -> Result<(), hyper::Error> {
     let rest = Rest::default();
     let service = service_fn(|request: Request<Incoming>| answer(origin, &rest, request));
     let conn = http1::Builder::new()
@@ -99,13 +119,13 @@ async fn answer(
         Stage::Sending(_) | Stage::Over => Status::internal("there is no answer").into_http(),
     };
     let ended = outcome.map(|outcome| Ended { origin: Rc::clone(origin), method, trace, outcome, began });
-    Ok(response.map(|body| Counted { body, _ended: ended }))
+    Ok(response.map(|body| Counted { body, ended }))
 }
 
 /// A body whose call is counted when it is over.
 struct Counted {
     body: Body,
-    _ended: Option<Ended>,
+    ended: Option<Ended>,
 }
 
 impl http_body::Body for Counted {
@@ -113,7 +133,11 @@ impl http_body::Body for Counted {
     type Error = Status;
 
     fn poll_frame(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Status>>> {
-        Pin::new(&mut self.body).poll_frame(cx)
+        let polled = Pin::new(&mut self.body).poll_frame(cx);
+        if let (Poll::Ready(Some(Err(status))), Some(ended)) = (&polled, &self.ended) {
+            ended.method.body_failed(&ended.origin, status);
+        }
+        polled
     }
 
     fn is_end_stream(&self) -> bool {

@@ -7,6 +7,7 @@ mod conn;
 mod connect;
 mod h1;
 mod inbound;
+mod metadata;
 mod origin;
 mod rest;
 mod service;

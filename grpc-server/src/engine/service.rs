@@ -19,7 +19,7 @@ use crate::{health, reflection};
 /// When a place cannot be listened on, a certificate does not load, a descriptor set is none, or a thread cannot be made.
 pub fn serve(routes: Routes, mut options: Options) -> Result<Running, Error> {
     // HTTP/1.1 is for clients that cannot do HTTP/2.
-    options.runtime.offer(if options.speaks_http1() { &[b"h2", b"http/1.1"] } else { &[b"h2"] });
+    options.runtime.offer(if options.speaks_http1() { &[b"h2", b"http/1.1", b"http/1.0"] } else { &[b"h2"] });
     let (routes, health) = if options.health { health::add(routes) } else { (routes, None) };
     let routes = reflection::add(routes, &options.descriptors)?;
     let definitions = options.connect.then(|| connect::definitions(&options.descriptors)).transpose()?;

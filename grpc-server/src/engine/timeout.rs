@@ -3,16 +3,23 @@
 use std::time::Duration;
 
 use http::{HeaderMap, HeaderName};
+use tonic::Status;
 
 const GRPC_TIMEOUT: HeaderName = HeaderName::from_static("grpc-timeout");
 
 /// The time that a call has by its header: one to eight digits and a unit (gRPC over HTTP/2, "Timeout").
 ///
 /// # Errors
-/// When the header says something else.
+/// When the header says something else: INTERNAL, as grpc-go says.
 #[inline]
-pub(super) fn of(headers: &HeaderMap) -> Result<Option<Duration>, ()> {
-    headers.get(&GRPC_TIMEOUT).map(|value| parse(value.as_bytes()).ok_or(())).transpose()
+pub(super) fn of(headers: &HeaderMap) -> Result<Option<Duration>, Status> {
+    let Some(value) = headers.get(&GRPC_TIMEOUT) else { return Ok(None) };
+    let timeout = parse(value.as_bytes()).ok_or_else(|| {
+        Status::internal(format!(
+            "grpc-timeout is {value:?}; expected one to eight digits and one of H, M, S, m, u and n"
+        ))
+    })?;
+    Ok(Some(timeout))
 }
 
 fn parse(text: &[u8]) -> Option<Duration> {

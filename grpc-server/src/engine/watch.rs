@@ -34,6 +34,8 @@ pub(super) struct Watch {
     /// When the last ping was answered.
     heard: Instant,
     has_left: bool,
+    /// Since when a head has not come whole.
+    head: Option<Instant>,
     /// When it has to be over, whatever its calls do.
     end: Option<Instant>,
 }
@@ -44,7 +46,17 @@ impl Watch {
         let now = Instant::now();
         let timer = Box::pin(sleep_until(now));
         timeouts.age = timeouts.age.map(|age| age.mul_f64(1.0 - AGE_SPREAD + 2.0 * AGE_SPREAD * chance));
-        Self { timer, timeouts, began: now, active: now, pinged: None, heard: now, has_left: false, end: None }
+        Self {
+            timer,
+            timeouts,
+            began: now,
+            active: now,
+            pinged: None,
+            heard: now,
+            has_left: false,
+            head: None,
+            end: None,
+        }
     }
 
     /// The client has answered.
@@ -53,13 +65,36 @@ impl Watch {
         self.heard = now;
     }
 
+    /// A head has begun that has not come whole, or none has. Its time is that of a client that does not begin.
+    pub(super) fn note_head(&mut self, is_within: bool) {
+        if self.head.is_some() == is_within {
+            return;
+        }
+        self.head = is_within.then(Instant::now);
+        if let Some(end) = self.end_of_head()
+            && end < self.timer.deadline()
+        {
+            self.timer.as_mut().reset(end);
+        }
+    }
+
+    /// A head has come whole; another one may have begun.
+    pub(super) fn took_head(&mut self) {
+        self.head = None;
+    }
+
+    fn end_of_head(&self) -> Option<Instant> {
+        self.head.map(|head| head + self.timeouts.handshake)
+    }
+
     /// `is_busy` tells whether calls are under way; it is asked only when it matters. `is_open`, whether the client has begun.
     pub(super) fn poll(&mut self, cx: &mut Context<'_>, is_busy: impl Fn() -> bool, is_open: bool) -> Poll<Wish> {
         while self.timer.as_mut().poll(cx).is_ready() {
             let now = Instant::now();
             let is_deaf = self.pinged.is_some_and(|at| at + self.timeouts.keepalive_answer <= now);
             let is_over = self.end.is_some_and(|end| end <= now);
-            if is_deaf || is_over || !is_open && self.began + self.timeouts.handshake <= now {
+            let is_stuck = self.end_of_head().is_some_and(|end| end <= now);
+            if is_deaf || is_over || is_stuck || !is_open && self.began + self.timeouts.handshake <= now {
                 return Poll::Ready(Wish::Cut);
             }
             if is_busy() {
@@ -98,8 +133,11 @@ impl Watch {
         let age = self.timeouts.age.filter(|_| !self.has_left).map(|age| self.began + age);
         let idle = self.timeouts.idle.filter(|_| !self.has_left).map(|idle| self.active + idle);
         // What is past already has been dealt with; a moment later is soon enough for what could not be.
-        let soonest =
-            [handshake, age, idle, self.end].into_iter().flatten().filter(|at| *at > now).fold(ping, Instant::min);
+        let soonest = [handshake, age, idle, self.end, self.end_of_head()]
+            .into_iter()
+            .flatten()
+            .filter(|at| *at > now)
+            .fold(ping, Instant::min);
         soonest.max(now + Duration::from_millis(1))
     }
 }

@@ -10,7 +10,7 @@ use std::task::{Context, Poll};
 use bytes::Bytes;
 use http::header::{
     ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS, ACCESS_CONTROL_ALLOW_ORIGIN,
-    ACCESS_CONTROL_EXPOSE_HEADERS, ACCESS_CONTROL_MAX_AGE, ACCESS_CONTROL_REQUEST_HEADERS, ORIGIN, VARY,
+    ACCESS_CONTROL_EXPOSE_HEADERS, ACCESS_CONTROL_MAX_AGE, ACCESS_CONTROL_REQUEST_HEADERS, ALLOW, ORIGIN, VARY,
 };
 use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode};
 use http_body::Frame;
@@ -84,7 +84,11 @@ pub(super) fn admit(origin: &Rc<Origin>, web: &Web, request: Request<Inbound>) -
     match inner.admitted.take() {
         Some(admitted) => (Admitted { stage: Stage::Handling(answer), timeout: None, ..admitted }, Some(outcome)),
         // No POST.
-        None => (Admitted::answered(plain(StatusCode::METHOD_NOT_ALLOWED)), None),
+        None => {
+            let mut response = plain(StatusCode::METHOD_NOT_ALLOWED);
+            response.headers_mut().insert(ALLOW, HeaderValue::from_static("POST, OPTIONS"));
+            (Admitted::answered(response), None)
+        }
     }
 }
 

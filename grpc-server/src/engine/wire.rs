@@ -23,6 +23,11 @@ impl Wire {
         Self { stream, before, strict: Strict::default() }
     }
 
+    /// What comes is no request any more.
+    pub(super) fn let_go(&mut self) {
+        self.before.clear();
+    }
+
     fn stream(self: Pin<&mut Self>) -> Pin<&mut Stream> {
         Pin::new(&mut self.get_mut().stream)
     }

@@ -186,6 +186,11 @@ impl Worker {
         self.routes.borrow().is_endless(service)
     }
 
+    /// The path of a method.
+    pub(super) fn path_of(&self, method: usize) -> Box<str> {
+        self.methods.borrow().list[method].path.clone()
+    }
+
     #[inline]
     pub(super) fn ended(&self, method: usize, code: Code) {
         self.methods.borrow().list[method].stats.ended(code);

@@ -55,6 +55,11 @@ fn unary_calls() {
     check(json, "\r\nContent-Encoding: br", b"{}", "501", &[r#""code":"unimplemented""#]);
     let gzip = "\r\nContent-Encoding: gzip";
     check(json, gzip, &gzipped(br#"{"name":"Ann"}"#), "200", &["Hello Ann"]);
+    // Members of gzip stand one behind the other (RFC 1952 section 2.2); what is none may not.
+    let two = [gzipped(br#"{"name":"#), gzipped(br#""Ann"}"#)].concat();
+    check(json, gzip, &two, "200", &["Hello Ann"]);
+    let rubbish = [&gzipped(br#"{"name":"Ann"}"#)[..], b"rubbish"].concat();
+    check(json, gzip, &rubbish, "400", &[r#""code":"invalid_argument""#]);
     check(json, gzip, b"{}", "400", &[r#""code":"invalid_argument""#]);
     // Nothing is the empty message in protocol buffers alone.
     check(json, gzip, b"", "400", &[r#""code":"invalid_argument""#]);

@@ -147,3 +147,78 @@ fn http1_is_taken_strictly() {
         assert!(found.starts_with("HTTP/1.1 400 "), "{rest:?}: {found}");
     }
 }
+
+/// What a client is told of a field that is wrong: the kinds of a request and of its translations, and a part of what they say.
+fn said_of(server: &Server, kind: &str, field: (&str, &str)) -> String {
+    let json = Bytes::from_static(b"{\"name\":\"Ann\"}");
+    let body = if kind == "application/json" { json } else { hello("Ann") };
+    run(async {
+        let mut raw = server.raw().await;
+        let builder = Request::post(format!("http://test{SAY_HELLO}")).header("content-type", kind);
+        let reply = raw.call(builder.header(field.0, field.1).body(()).unwrap(), body).await;
+        percent_encoding::percent_decode_str(&text(&reply)).decode_utf8_lossy().into_owned()
+    })
+}
+
+const KINDS: [&str; 3] = ["application/grpc", "application/grpc-web+proto", "application/json"];
+
+/// Metadata whose name ends in `-bin` is base64, with padding or without, several values in a line or several lines (gRPC over HTTP/2,
+/// "Custom-Metadata"); the call ends with INTERNAL, as grpc-go's do.
+#[test]
+fn binary_metadata_is_base64() {
+    let server = greeter(all_protocols());
+    for kind in KINDS {
+        for right in ["", "AAEC", "AAE=", "AAE", "AA", "/+A=", "AAEC,AAE, AA"] {
+            let said = said_of(&server, kind, ("x-trace-bin", right));
+            assert!(said.contains("Hello Ann"), "{kind} {right}: {said}");
+        }
+        for wrong in ["!", "A", "AAEC,?", "AA=A", "_-A=", "a b"] {
+            let said = said_of(&server, kind, ("x-trace-bin", wrong));
+            let is_internal = said.contains("grpc-status: 13") || said.contains("\"code\":\"internal\"");
+            let names = said.contains("x-trace-bin") && said.contains(wrong) && said.contains("base64");
+            assert!(is_internal && names, "{kind} {wrong}: {said}");
+        }
+        let said = said_of(&server, kind, ("x-bin-trace", "!"));
+        assert!(said.contains("Hello Ann"), "{kind}: {said}");
+    }
+}
+
+/// A deadline that is none is told with its value, and what was expected.
+#[test]
+fn deadlines_that_are_none() {
+    let server = greeter(all_protocols());
+    for (kind, name, wrong) in [
+        ("application/grpc", "grpc-timeout", "5x"),
+        ("application/grpc", "grpc-timeout", ""),
+        ("application/grpc", "grpc-timeout", "123456789S"),
+        ("application/grpc-web+proto", "grpc-timeout", "1.5S"),
+        ("application/json", "connect-timeout-ms", "soon"),
+    ] {
+        let said = said_of(&server, kind, (name, wrong));
+        let parts =
+            [name, &format!("\"{wrong}\"").replace('"', if kind == KINDS[2] { "\\\"" } else { "\"" }), "expected"];
+        assert!(parts.iter().all(|part| said.contains(part)), "{kind} {wrong}: {said}");
+    }
+}
+
+/// A head of HTTP/2 that never becomes whole ends its connection by the time-out of one that does not begin.
+#[test]
+fn heads_that_never_become_whole() {
+    let mut options = options();
+    options.timeouts.handshake = std::time::Duration::from_millis(300);
+    let server = greeter(options);
+    let begin = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0";
+    // HEADERS and CONTINUATION of a byte each, and a HEADERS frame that comes byte by byte.
+    for (head, piece) in [
+        (&b"\0\0\x01\x01\0\0\0\0\x01\x82"[..], &b"\0\0\x01\x09\0\0\0\0\x01\x82"[..]),
+        (b"\0\x10\0\x01\x04\0\0\0\x01", b"\x82"),
+    ] {
+        let mut stream = TcpStream::connect(server.addr).unwrap();
+        stream.write_all(&[begin, head].concat()).unwrap();
+        let began = std::time::Instant::now();
+        while stream.write_all(piece).is_ok() {
+            assert!(began.elapsed() < PATIENCE, "it goes on for ever");
+            std::thread::sleep(std::time::Duration::from_millis(30));
+        }
+    }
+}

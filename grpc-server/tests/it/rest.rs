@@ -97,3 +97,29 @@ fn is_not_asked_for() {
         assert_eq!(test_peers::read(&mut stream, &mut [0]).unwrap(), 0, "{path} {kind}");
     }
 }
+
+/// The last answer is not cut by a reset where its client has sent more behind the request.
+#[test]
+fn of_what_is_pipelined_cuts_no_answer() {
+    let mut options = options();
+    options.connect = true;
+    let server = Server::with(Routes::new().add_service(GreeterServer::new(Greeter)), options);
+    let next = format!(
+        "POST {SAY_HELLO} HTTP/1.1\r\nHost: test\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n{{}}"
+    );
+    // An answer that is more than sockets take at once.
+    let body = format!("{{\"name\":\"{}\"}}", "n".repeat(3_000_000));
+    let mut stream =
+        begin(&server, SAY_HELLO, "json", &format!("Connection: close\r\nContent-Length: {}\r\n\r\n", body.len()));
+    let mut writer = stream.get_ref().try_clone().unwrap();
+    let writing = std::thread::spawn(move || {
+        writer.write_all(body.as_bytes()).unwrap();
+        // What the server does not want any more it need not take.
+        let _ = writer.write_all(next.repeat(10_000).as_bytes());
+    });
+    std::thread::sleep(std::time::Duration::from_millis(200));
+    let mut all = Vec::new();
+    let read = stream.read_to_end(&mut all);
+    writing.join().unwrap();
+    assert!(read.is_ok() && all.ends_with(b"nnn\"}"), "{read:?}: {} bytes", all.len());
+}

@@ -88,6 +88,11 @@ fn text_preflight_and_what_is_neither() {
     }
     let (answer, _) = http1(&server, "GET / HTTP/1.1", b"");
     assert!(answer.starts_with("http/1.1 405"), "{answer}");
+    for method in ["GET", "PUT"] {
+        let head = format!("{method} {SAY_HELLO} HTTP/1.1\r\nContent-Type: application/grpc-web+proto");
+        let (answer, _) = http1(&server, &head, &hello("Ann"));
+        assert!(answer.starts_with("http/1.1 405") && answer.contains("\r\nallow: post, options"), "{answer}");
+    }
     let (answer, _) = http1(&server, &format!("{POST}\r\nContent-Type: application/grpc"), &hello("Ann"));
     assert!(answer.starts_with("http/1.1 415"), "{answer}");
 }

@@ -20,6 +20,8 @@ pub(super) struct Refusal {
     pub(super) status: StatusCode,
     pub(super) message: String,
     cause: Cause,
+    /// The methods by which the same could be asked, where this one is none.
+    allowed: Option<&'static str>,
 }
 
 /// What a count and headers depend on.
@@ -34,12 +36,17 @@ enum Cause {
 
 impl Refusal {
     pub(super) fn new(status: StatusCode, message: impl Into<String>) -> Self {
-        Self { status, message: message.into(), cause: Cause::Caller }
+        Self { status, message: message.into(), cause: Cause::Caller, allowed: None }
+    }
+
+    /// A method that what was asked for does not have, beside those that it has.
+    pub(super) fn method(allowed: &'static str, message: impl Into<String>) -> Self {
+        Self { allowed: Some(allowed), ..Self::new(StatusCode::METHOD_NOT_ALLOWED, message) }
     }
 
     /// A call that is not for this caller.
     pub(super) fn denied(message: impl Into<String>) -> Self {
-        Self { status: StatusCode::FORBIDDEN, message: message.into(), cause: Cause::Denied }
+        Self { status: StatusCode::FORBIDDEN, message: message.into(), cause: Cause::Denied, allowed: None }
     }
 
     /// An error that Redis answered.
@@ -75,9 +82,7 @@ impl Refusal {
     fn with_headers(&self, mut response: Response) -> Response {
         let headers = response.headers_mut();
         headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
-        if self.status == StatusCode::METHOD_NOT_ALLOWED {
-            headers.insert(ALLOW, HeaderValue::from_static(METHODS));
-        }
+        headers.extend(self.allowed.map(|allowed| (ALLOW, HeaderValue::from_static(allowed))));
         match self.cause {
             Cause::NoToken => {
                 headers.insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
@@ -99,7 +104,7 @@ impl From<Denied> for Refusal {
                 (StatusCode::FORBIDDEN, Cause::Denied)
             }
         };
-        Self { status, message: denied.to_string(), cause }
+        Self { status, message: denied.to_string(), cause, allowed: None }
     }
 }
 
@@ -120,7 +125,7 @@ impl From<Failure> for Refusal {
             }
             told => told.to_string(),
         };
-        Self { status, message, cause }
+        Self { status, message, cause, allowed: None }
     }
 }
 

@@ -100,6 +100,28 @@ const GROUPS: &[(Kind, Keys, &str)] = &[
 /// Commands whose first argument says which one is meant, though one row stands for all of them.
 const CONTAINERS: &str = "acl cluster command config function latency module pubsub slowlog";
 
+/// Commands that write a file into the server's directory, or have it write there.
+const OF_FILES: &[&str] = &[
+    "acl|save",
+    "bgrewriteaof",
+    "bgsave",
+    "cluster|saveconfig",
+    "config|rewrite",
+    "debug",
+    "failover",
+    "replicaof",
+    "save",
+    "shutdown",
+    "slaveof",
+];
+
+/// Whether a command writes files: by itself, or because of a setting that it turns on.
+pub(crate) fn writes_files<A: AsRef<[u8]>>(args: &[A]) -> bool {
+    let (name, _) = find(args);
+    let turns_on = || args[2..].iter().step_by(2).any(|setting| setting.as_ref().eq_ignore_ascii_case(b"appendonly"));
+    OF_FILES.contains(&name.as_str()) || (name == "config|set" && turns_on())
+}
+
 static ROWS: LazyLock<HashMap<&'static str, Row>> = LazyLock::new(|| {
     GROUPS
         .iter()
@@ -205,6 +227,19 @@ fn number(digits: &[u8]) -> Option<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn commands_that_write_files() {
+        let check = |args: &[&str], expected| assert_eq!(writes_files(args), expected, "{args:?}");
+        for args in [&["SAVE"][..], &["BgSave", "SCHEDULE"], &["config", "REWRITE"], &["DEBUG", "RELOAD"]] {
+            check(args, true);
+        }
+        check(&["CONFIG", "SET", "maxmemory", "1mb", "AppendOnly", "yes"], true);
+        check(&["CONFIG", "SET", "maxmemory", "1mb"], false);
+        check(&["CONFIG", "SET"], false);
+        check(&["CONFIG", "GET", "appendonly"], false);
+        check(&["SET", "save", "appendonly"], false);
+    }
 
     #[test]
     fn every_name_once() {

@@ -85,6 +85,17 @@ impl Api {
         Err(Refusal::new(StatusCode::MISDIRECTED_REQUEST, what))
     }
 
+    /// Refuses what would write into this process' directory: the embedded server has none of its own, and keeps nothing.
+    fn check_files<A: AsRef<[u8]>>(&self, command: &[A]) -> Result<(), Refusal> {
+        let is_embedded = self.shared.redis.as_ref().is_some_and(Redis::is_embedded);
+        if is_embedded && commands::writes_files(command) {
+            return Err(Refusal::denied(
+                "the embedded server keeps nothing and writes no files; use a server of its own process",
+            ));
+        }
+        Ok(())
+    }
+
     fn redis(&self) -> Result<&Redis, Failure> {
         self.shared.redis.as_ref().ok_or(Failure::NotConfigured)
     }

@@ -3,18 +3,19 @@
 use axum::body::Body;
 use axum::extract::State;
 use axum::response::Response;
-use http::header::{CACHE_CONTROL, CONTENT_TYPE, ETAG, IF_NONE_MATCH, VARY};
+use http::header::{CACHE_CONTROL, CONTENT_LENGTH, CONTENT_TYPE, ETAG, IF_NONE_MATCH, VARY};
 use http::request::Parts;
 use http::{HeaderMap, HeaderValue, Method, Request, StatusCode};
 use http_body_util::BodyExt as _;
 use xxhash_rust::xxh3::xxh3_128;
 
-use super::answer::{Refusal, set_type, status_of};
+use super::answer::{METHODS, Refusal, set_type, status_of};
 use super::commands::Kind;
 use super::format::{Format, RESP_TYPE};
 use super::request::{self, Batch};
 use super::subscribe::{self, Topics};
 use super::{Api, cors};
+use crate::compress::Unmodified;
 use crate::redis::Answer;
 use crate::redis::budget::{Share, UNCOUNTED};
 use crate::redis::reply::{Element, Elements};
@@ -86,6 +87,7 @@ async fn run(api: &Api, request: Request<Body>, source: Source<'_>, format: Form
     let mut only_reads = true;
     for command in batch.commands() {
         only_reads &= rules.check(command)? == Kind::Read;
+        api.check_files(command)?;
     }
     if !only_reads {
         check_write(api, &parts)?;
@@ -105,7 +107,7 @@ async fn run(api: &Api, request: Request<Body>, source: Source<'_>, format: Form
 fn check_write(api: &Api, head: &Parts) -> Result<(), Refusal> {
     if cors::is_safe(&head.method) {
         let what = "a command that does not only read is sent by POST, PUT or DELETE";
-        return Err(Refusal::new(StatusCode::METHOD_NOT_ALLOWED, what));
+        return Err(Refusal::method("POST, PUT, DELETE, OPTIONS", what));
     }
     if cors::is_foreign(api, head) {
         return Err(Refusal::denied("a web page of another origin may not write; allow it by --cors-origin"));
@@ -119,12 +121,14 @@ fn check_write(api: &Api, head: &Parts) -> Result<(), Refusal> {
 }
 
 fn check_method(method: &Method, source: Source<'_>) -> Result<(), Refusal> {
-    let is_known = match source {
-        Source::Path(_) => matches!(*method, Method::GET | Method::HEAD | Method::POST | Method::PUT | Method::DELETE),
-        Source::Body { .. } => *method == Method::POST,
+    let (is_known, allowed) = match source {
+        Source::Path(_) => {
+            (matches!(*method, Method::GET | Method::HEAD | Method::POST | Method::PUT | Method::DELETE), METHODS)
+        }
+        Source::Body { .. } => (*method == Method::POST, "POST, OPTIONS"),
     };
     let what = "commands are sent by GET, POST, PUT or DELETE /v1/COMMAND/ARGUMENT/…, or POST /v1";
-    if is_known { Ok(()) } else { Err(Refusal::new(StatusCode::METHOD_NOT_ALLOWED, what)) }
+    if is_known { Ok(()) } else { Err(Refusal::method(allowed, what)) }
 }
 
 /// The whole body, for as long as there is room for it.
@@ -256,9 +260,13 @@ fn with_etag(api: &Api, rendered: Rendered, headers: &HeaderMap) -> Response {
     }
     let tag = format!("\"{:032x}\"", xxh3_128(&rendered.body));
     let known = headers.get_all(IF_NONE_MATCH).iter().any(|known| names(known, &tag));
+    let length = rendered.body.len();
     // Kept by the caller alone, and asked for again before each use.
     let mut response = rendered.into_response(api, "private, no-cache");
     if known {
+        let mut whole = response.headers().clone();
+        whole.insert(CONTENT_LENGTH, length.into());
+        response.extensions_mut().insert(Unmodified(whole));
         *response.status_mut() = StatusCode::NOT_MODIFIED;
         *response.body_mut() = Body::empty();
         response.headers_mut().remove(CONTENT_TYPE);

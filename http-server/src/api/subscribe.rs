@@ -76,7 +76,7 @@ pub(super) async fn subscribe(api: &Api, request: Request, topics: Topics) -> Re
 async fn listen(api: &Api, request: Request, topics: Topics) -> Result<Response, Refusal> {
     let (mut parts, _) = request.into_parts();
     if parts.method != Method::GET && parts.method != Method::CONNECT {
-        return Err(Refusal::new(StatusCode::METHOD_NOT_ALLOWED, "subscriptions are made by GET"));
+        return Err(Refusal::method("GET, OPTIONS", "subscriptions are made by GET"));
     }
     api.check_host(&parts)?;
     let rules = api.shared.access.rules(&parts.headers)?;

@@ -24,12 +24,14 @@ use http::{HeaderMap, Method, Request, StatusCode};
 use server_runtime::{Connection, Place, Stream, end_turn};
 use tokio::io::AsyncWrite as _;
 
+use super::asked::Asked;
 use super::exchange::{Origin, respond};
 use super::find::{Found, Terms, find};
 use super::http2;
 use super::later::{Queue, Turn};
 use super::output::Output;
 use super::sending::{Endless, Sending, framing};
+use super::state::{Call, Close, Served, State, Step};
 use super::upgrade::Offer;
 use super::upload::{Allowance, BodyError, Fed, Upload};
 use super::watch::{Phase, Slot};
@@ -75,6 +77,9 @@ pub(super) async fn serve(worker: Rc<Worker>, connection: Connection<Carried>) {
         state: State::Waiting,
         close: Close::No,
         is_half_closed: false,
+        is_drained: false,
+        has_waited: false,
+        taken: 0,
         requests,
     };
     // An error of the socket ends the connection like its orderly end: there is nobody to be told.
@@ -132,62 +137,13 @@ struct Conn {
     close: Close,
     /// Whether the client has sent all it has to say. It may still wait for an answer.
     is_half_closed: bool,
+    /// Whether all that has come was read, as far as that is known in this turn.
+    is_drained: bool,
+    /// Whether the client was waited for to take an answer: some of it may be on its way for long.
+    has_waited: bool,
+    /// Bytes that the client has taken since its time to do so began.
+    taken: u64,
     requests: u64,
-}
-
-enum State {
-    /// For a request.
-    Waiting,
-    /// For the router's answer.
-    Calling(Call),
-    /// For the rest of a response's body, which may be made of what is left of the request's.
-    Sending(Sending, Close, Option<Upload>),
-    /// For the socket to take the answer behind which another protocol begins.
-    Switching(Served),
-    /// For the client to close, after this many more bytes at most.
-    Lingering(usize),
-}
-
-struct Call {
-    future: Pin<Box<dyn Future<Output = Response>>>,
-    upload: Option<Upload>,
-    is_http10: bool,
-    /// Whether the answer ends the connection.
-    ends: bool,
-    is_head: bool,
-    /// Another protocol, if the request was for one.
-    offer: Option<Offer>,
-}
-
-/// What happens when the output is sent.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Close {
-    No,
-    /// The connection ends.
-    Yes,
-    /// It ends when the client has read the answer: it may still be sending.
-    AfterLinger,
-}
-
-/// What the connection has come to.
-enum Served {
-    Over,
-    /// It goes on at another worker, with this index.
-    Moves(usize),
-    /// HTTP/2, with the request that asked for it, if one has.
-    H2(Option<Box<http2::First>>),
-    Upgrade(Offer),
-}
-
-/// What one step has come to.
-enum Step {
-    /// There may be more to do.
-    Again,
-    /// The same, and what was written so far goes out before.
-    Flush,
-    /// Nothing to do until somebody wakes the connection.
-    Wait,
-    Ended(Served),
 }
 
 impl Conn {
@@ -223,7 +179,7 @@ impl Conn {
 
     fn work(&mut self, cx: &mut Context<'_>, scratch: &mut Scratch) -> Poll<io::Result<Served>> {
         self.slot.wake_by(cx.waker());
-        self.turn = TURN_BYTES;
+        (self.turn, self.is_drained) = (TURN_BYTES, false);
         if self.slot.is_expired() && self.expire(scratch) {
             return Poll::Ready(Ok(Served::Over));
         }
@@ -240,8 +196,8 @@ impl Conn {
                     return Poll::Pending;
                 }
             }
-            if !blocked && self.close != Close::No && !matches!(self.state, State::Lingering(_)) {
-                if self.close == Close::Yes {
+            if !blocked && self.close != Close::No && !matches!(self.state, State::Lingering { .. }) {
+                if self.close == Close::Yes && !self.has_more(cx)? {
                     // Whoever drops a plain socket closes it in good order.
                     if !self.origin.is_secure {
                         return Poll::Ready(Ok(Served::Over));
@@ -249,16 +205,14 @@ impl Conn {
                     self.slot.stay(Phase::Writing);
                     return Pin::new(&mut self.stream).poll_shutdown(cx).map_ok(|()| Served::Over);
                 }
-                // Half of the end: the client reads the answer and then its end.
-                let _ = Pin::new(&mut self.stream).poll_shutdown(cx)?;
                 self.slot.renew(Phase::Lingering);
-                self.state = State::Lingering(LINGER_BYTES);
+                self.state = State::Lingering { left: LINGER_BYTES, is_shut: false };
             }
             let step = match &mut self.state {
                 State::Waiting => self.wait(cx, scratch)?,
                 State::Calling(_) => self.call(cx, scratch)?,
                 State::Sending(..) => self.send(cx, scratch)?,
-                State::Lingering(_) => self.linger(cx)?,
+                State::Lingering { .. } => self.linger(cx)?,
                 State::Switching(_) => self.switch(scratch),
             };
             match step {
@@ -287,15 +241,29 @@ impl Conn {
                 }
                 result.map(|()| false)
             }
-            Poll::Pending if sent > 0 => {
-                self.slot.enter(Phase::Writing);
-                Ok(true)
-            }
             Poll::Pending => {
-                self.slot.stay(Phase::Writing);
+                self.has_waited = true;
+                self.taken += sent;
+                // A byte now and then does not set the time back.
+                if self.slot.phase() != Phase::Writing || self.taken >= self.worker.write_window {
+                    self.taken = 0;
+                    self.slot.enter(Phase::Writing);
+                }
                 Ok(true)
             }
         }
+    }
+
+    /// Whether the client has sent more than was read, or may do so while the answer is on its way. A socket that is closed with
+    /// something unread, or gets something then, sends a reset and takes the answer with it.
+    fn has_more(&mut self, cx: &mut Context<'_>) -> io::Result<bool> {
+        if self.is_half_closed {
+            return Ok(false);
+        }
+        if !self.input.is_empty() || self.has_waited || self.turn == 0 {
+            return Ok(true);
+        }
+        Ok(!self.is_drained && matches!(self.read(cx)?, Poll::Ready(1..)))
     }
 
     /// The client took too long. True if the connection ends without another word.
@@ -379,14 +347,20 @@ impl Conn {
         if self.input.capacity() - self.input.len() < READ_BUFFER / 8 {
             self.input.reserve(READ_BUFFER);
         }
+        let room = self.input.capacity() - self.input.len();
         match tokio_util::io::poll_read_buf(Pin::new(&mut self.stream), cx, &mut self.input) {
             Poll::Ready(Ok(count)) => {
+                // Over TLS a read ends with a record.
+                self.is_drained = count < room && !self.origin.is_secure;
                 self.turn = self.turn.saturating_sub(count);
                 self.worker.stats().received.add(count as u64);
                 Ok(Poll::Ready(count))
             }
             Poll::Ready(Err(error)) => Err(error),
-            Poll::Pending => Ok(Poll::Pending),
+            Poll::Pending => {
+                self.is_drained = true;
+                Ok(Poll::Pending)
+            }
         }
     }
 
@@ -404,13 +378,14 @@ impl Conn {
                 Turn::Waits => return any,
                 Turn::Written => self.sent(close, None),
                 Turn::Response(response) => {
-                    self.encode(*response, None, (false, false), close, scratch);
+                    self.encode(*response, None, (false, false), close, None, scratch);
                     return true;
                 }
                 Turn::Packed(response, encoding) => {
-                    let future = Box::pin(compress::apply(*response, encoding, false));
+                    let future = Box::pin(compress::apply(*response, encoding, false, None));
                     let (is_http10, is_head) = (false, false);
-                    self.state = State::Calling(Call { future, upload: None, is_http10, ends, is_head, offer: None });
+                    let (upload, offer, asked) = (None, None, None);
+                    self.state = State::Calling(Call { future, upload, is_http10, ends, is_head, offer, asked });
                     return true;
                 }
             }
@@ -523,9 +498,11 @@ impl Conn {
         }
         let is_head = request.method() == Method::HEAD;
         let offer = if terms.offers { Offer::to(&mut request) } else { None };
+        let asked = Some(Box::new(Asked::of(&request)));
         let response = respond(Rc::clone(&self.worker), request.map(|()| body), self.origin.clone());
         let Terms { is_http10, ends, .. } = *terms;
-        self.state = State::Calling(Call { future: Box::pin(response), upload, is_http10, ends, is_head, offer });
+        self.state =
+            State::Calling(Call { future: Box::pin(response), upload, is_http10, ends, is_head, offer, asked });
     }
 
     /// HTTP/2, if it is what the request asks for and is answered by.
@@ -606,7 +583,7 @@ impl Conn {
     /// Begins the response.
     fn answer(&mut self, mut response: Response, scratch: &mut Scratch) {
         let State::Calling(call) = mem::replace(&mut self.state, State::Waiting) else { return };
-        let Call { mut upload, is_http10, ends, is_head, offer, .. } = call;
+        let Call { mut upload, is_http10, ends, is_head, offer, asked, .. } = call;
         if let (StatusCode::SWITCHING_PROTOCOLS, Some(offer)) = (response.status(), offer) {
             let (clock, headers) = (self.worker.clock.borrow(), response.headers());
             let status = response.status();
@@ -637,7 +614,7 @@ impl Conn {
             (true, false) => Close::Yes,
             (true, true) => Close::AfterLinger,
         };
-        self.encode(response, rest, (is_head, is_http10), close, scratch);
+        self.encode(response, rest, (is_head, is_http10), close, asked, scratch);
     }
 
     /// Writes the head of a response, whose body is sent next.
@@ -647,6 +624,7 @@ impl Conn {
         mut rest: Option<Upload>,
         (is_head, is_http10): (bool, bool),
         close: Close,
+        asked: Option<Box<Asked>>,
         scratch: &mut Scratch,
     ) {
         // Who reads on has not sent the client away.
@@ -668,7 +646,7 @@ impl Conn {
             drop(body);
             self.sent(close, rest);
         } else {
-            self.state = State::Sending(Sending::new(body, framed, is_endless), close, rest);
+            self.state = State::Sending(Sending::new(body, framed, is_endless, asked), close, rest);
         }
     }
 
@@ -685,7 +663,7 @@ impl Conn {
                 }
                 // What was promised cannot be kept; the client has to see that.
                 Poll::Ready(Some(Err(error))) => {
-                    tracing::debug!(peer = %self.origin.peer, "a response's body failed: {error}");
+                    sending.failed(&error);
                     return Err(io::ErrorKind::BrokenPipe.into());
                 }
                 Poll::Pending if !scratch.out.is_empty() => return Ok(Step::Flush),
@@ -751,14 +729,20 @@ impl Conn {
     }
 
     fn linger(&mut self, cx: &mut Context<'_>) -> io::Result<Step> {
+        let State::Lingering { left, is_shut } = &mut self.state else { return Ok(Step::Again) };
+        // Half of the end: the client reads the answer and then its end.
+        *is_shut = *is_shut || Pin::new(&mut self.stream).poll_shutdown(cx)?.is_ready();
+        let left = *left;
         self.input.clear();
-        Ok(match (self.read(cx)?, &mut self.state) {
-            (Poll::Pending, _) => Step::Wait,
-            (Poll::Ready(count @ 1..), State::Lingering(left)) if count < *left => {
-                *left -= count;
+        Ok(match self.read(cx)? {
+            Poll::Pending => Step::Wait,
+            Poll::Ready(count @ 1..) if count < left => {
+                if let State::Lingering { left, .. } = &mut self.state {
+                    *left -= count;
+                }
                 Step::Again
             }
-            (Poll::Ready(_), _) => Step::Ended(Served::Over),
+            Poll::Ready(_) => Step::Ended(Served::Over),
         })
     }
 }

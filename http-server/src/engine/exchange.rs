@@ -10,17 +10,21 @@ use std::time::Instant;
 use axum::body::Body;
 use axum::extract::ConnectInfo;
 use axum::response::{IntoResponse, Response};
-use http::header::{ALT_SVC, CONTENT_TYPE};
+use http::header::{ALLOW, ALT_SVC, CONTENT_TYPE};
 use http::{HeaderName, HeaderValue, Method, Request, StatusCode};
 use server_runtime::Peer;
 use tower_service::Service as _;
 
+use super::asked::Asked;
 use super::worker::Worker;
 use crate::compress;
 use crate::proxy;
 
 /// The header that names a request in logs.
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
+
+/// Whether the process serves.
+const HEALTHY: &str = "/healthz";
 
 /// Whether this server is to be sent requests.
 const READY: &str = "/readyz";
@@ -50,22 +54,28 @@ pub(super) async fn respond(worker: Rc<Worker>, mut request: Request<Body>, orig
     });
     let encoding = if options.compress { compress::accepted(&request) } else { None };
     let is_head = request.method() == Method::HEAD;
+    let asked = Asked::of(&request);
 
     request.headers_mut().insert(REQUEST_ID, id.clone());
     request.extensions_mut().insert(client);
     if let Some(addr) = origin.peer.socket_addr() {
         request.extensions_mut().insert(ConnectInfo(addr));
     }
+    let is_health = options.health && matches!(request.uri().path(), HEALTHY | READY);
     let started = Instant::now();
     let mut response = match on_the_spot(&worker, &request) {
         Some(response) => response,
         None => match readiness(&worker, &request) {
             Some(is_ready) => told(is_ready.await),
-            None => route(&worker, request).await,
+            None => route(&worker, request, &asked).await,
         },
     };
+    if is_health && response.status() == StatusCode::NOT_FOUND {
+        // The router has no such route, and so knows no method of it.
+        response = (StatusCode::METHOD_NOT_ALLOWED, [(ALLOW, "GET, HEAD")]).into_response();
+    }
     if let Some(encoding) = encoding {
-        response = compress::apply(response, encoding, is_head).await;
+        response = compress::apply(response, encoding, is_head, Some(&asked)).await;
     }
     response.headers_mut().insert(REQUEST_ID, id.clone());
     if let Some(alt_svc) = worker.settings.alt_svc.as_ref().filter(|_| origin.is_secure) {
@@ -83,10 +93,11 @@ pub(super) async fn respond(worker: Rc<Worker>, mut request: Request<Body>, orig
 /// What is answered without the router.
 fn on_the_spot(worker: &Worker, request: &Request<Body>) -> Option<Response> {
     let options = &worker.settings.options;
-    if !matches!(*request.method(), Method::GET | Method::HEAD) {
-        return None;
-    }
     let path = request.uri().path();
+    if !matches!(*request.method(), Method::GET | Method::HEAD) {
+        let is_of_server = path == "*" && request.method() == Method::OPTIONS;
+        return is_of_server.then(Response::default);
+    }
     if options.health
         && let Some((status, text)) = health(path, worker)
     {
@@ -104,7 +115,7 @@ fn on_the_spot(worker: &Worker, request: &Request<Body>) -> Option<Response> {
 /// `/healthz`: the process serves. `/readyz`: and it will go on doing so, if whoever is to be asked says so too.
 fn health(path: &str, worker: &Worker) -> Option<(StatusCode, &'static str)> {
     match path {
-        "/healthz" => Some((StatusCode::OK, "ok\n")),
+        HEALTHY => Some((StatusCode::OK, "ok\n")),
         READY if worker.is_draining() => Some((StatusCode::SERVICE_UNAVAILABLE, "shutting down\n")),
         READY if worker.settings.options.ready.is_none() => Some((StatusCode::OK, "ready\n")),
         _ => None,
@@ -125,8 +136,7 @@ fn told(is_ready: bool) -> Response {
 }
 
 /// The router's answer; a panic ends the request and nothing else, and so does its time's end.
-async fn route(worker: &Worker, request: Request<Body>) -> Response {
-    let target = request.uri().path().to_owned();
+async fn route(worker: &Worker, request: Request<Body>, asked: &Asked) -> Response {
     let call = worker.router.borrow_mut().call(request);
     let mut call = pin!(call);
     let result = poll_fn(|cx| match catch_unwind(AssertUnwindSafe(|| call.as_mut().poll(cx))) {
@@ -140,14 +150,14 @@ async fn route(worker: &Worker, request: Request<Body>) -> Response {
             Ok(result) => result,
             Err(_) => {
                 worker.stats().slow_handlers.add(1);
-                tracing::warn!(path = target.escape_default().to_string(), "a handler took longer than {limit:?}");
+                tracing::warn!(path = asked.path(), "a handler took longer than {limit:?}");
                 return (StatusCode::SERVICE_UNAVAILABLE, "the answer took too long\n").into_response();
             }
         },
     };
     result.unwrap_or_else(|| {
         worker.stats().panics.add(1);
-        tracing::error!(path = target.escape_default().to_string(), "a handler panicked");
+        tracing::error!(path = asked.path(), "a handler panicked");
         (StatusCode::INTERNAL_SERVER_ERROR, "the handler failed\n").into_response()
     })
 }

@@ -1,5 +1,6 @@
 //! Requests of HTTP/2, within the limits that our own loop keeps for HTTP/1.1: bodies are limited in size, and not slower than allowed.
 
+use std::fmt;
 use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Poll, ready};
@@ -48,6 +49,22 @@ fn refused(worker: &Worker, status: StatusCode) -> Response {
     status.into_response()
 }
 
+/// Why the body of a request has failed.
+#[derive(Debug)]
+pub(super) struct OfClient(pub(super) axum::BoxError);
+
+impl fmt::Display for OfClient {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+impl std::error::Error for OfClient {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        self.0.source()
+    }
+}
+
 /// A body with limits.
 struct Guard<B> {
     body: B,
@@ -90,7 +107,7 @@ where
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, axum::BoxError>>> {
-        let polled = Pin::new(&mut self.body).poll_frame(cx).map_err(Into::into)?;
+        let polled = Pin::new(&mut self.body).poll_frame(cx).map_err(|error| OfClient(error.into()))?;
         if polled.is_pending() && self.is_too_slow(cx) {
             return Poll::Ready(Some(Err(BodyError::TooSlow.into())));
         }

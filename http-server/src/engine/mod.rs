@@ -3,6 +3,7 @@
 //! The HTTP/1.1 loop reads once, handles every complete request of what it read, and writes once. A connection that is
 //! idle holds no buffer; its time-out is an entry in a table that is swept, not a timer.
 
+mod asked;
 mod clock;
 mod conn;
 mod exchange;
@@ -19,6 +20,7 @@ mod later;
 mod output;
 mod sending;
 mod service;
+mod state;
 mod stats;
 mod upgrade;
 mod upload;
@@ -26,5 +28,6 @@ mod watch;
 mod wire;
 mod worker;
 
+pub(crate) use asked::Asked;
 pub use sending::Endless;
 pub use service::serve;

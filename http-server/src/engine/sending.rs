@@ -9,6 +9,7 @@ use http::StatusCode;
 use http::header::CONTENT_LENGTH;
 use http_body::Body as _;
 
+use super::asked::Asked;
 use super::output::Output;
 use crate::h1::{self, Framed};
 
@@ -18,6 +19,10 @@ use crate::h1::{self, Framed};
 #[derive(Clone, Copy, Debug)]
 pub struct Endless;
 
+/// How a body differs from its announced length.
+pub(super) const LONGER: &str = "it is longer than the announced length";
+pub(super) const SHORTER: &str = "it is shorter than the announced length";
+
 /// A body that is being sent.
 pub(super) struct Sending {
     body: Body,
@@ -25,6 +30,8 @@ pub(super) struct Sending {
     framed: Framed,
     /// What is left of the length that was announced.
     left: u64,
+    /// By which request, if the router has answered it.
+    asked: Option<Box<Asked>>,
 }
 
 /// How the end of a response is told, and whether no body follows its head.
@@ -64,9 +71,16 @@ pub(super) fn on_stream(response: &mut Response, is_head: bool) -> (Option<u64>,
 }
 
 impl Sending {
-    pub(super) fn new(body: Body, framed: Framed, is_endless: bool) -> Self {
+    pub(super) fn new(body: Body, framed: Framed, is_endless: bool, asked: Option<Box<Asked>>) -> Self {
         let left = if let Framed::Length(length) = framed { length } else { 0 };
-        Self { body, is_endless, framed, left }
+        Self { body, is_endless, framed, left, asked }
+    }
+
+    /// What was promised cannot be kept.
+    pub(super) fn failed(&self, error: &axum::BoxError) {
+        if let Some(asked) = &self.asked {
+            asked.body_failed(&**error);
+        }
     }
 
     /// Whether the body is of use only to a client that has not ended its half of the connection.
@@ -92,7 +106,7 @@ impl Sending {
         match self.framed {
             Framed::Length(_) => {
                 let Some(left) = self.left.checked_sub(data.len() as u64) else {
-                    return Poll::Ready(Some(Err("more than the announced length".into())));
+                    return Poll::Ready(Some(Err(LONGER.into())));
                 };
                 self.left = left;
                 output.add(data, fresh);
@@ -112,7 +126,7 @@ impl Sending {
 
     fn end(&self, fresh: &mut Vec<u8>) -> Option<Result<(), axum::BoxError>> {
         match self.framed {
-            Framed::Length(_) if self.left > 0 => Some(Err("less than the announced length".into())),
+            Framed::Length(_) if self.left > 0 => Some(Err(SHORTER.into())),
             Framed::Chunked => {
                 fresh.extend_from_slice(b"0\r\n\r\n");
                 None

@@ -26,7 +26,7 @@ const REFUSAL: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\ncontent-type: text/
 /// When a place cannot be listened on, a certificate does not load, a thread cannot be made, or HTTP/3 is wanted where it is not
 /// built in or has no place.
 pub fn serve(router: Router, mut options: Options) -> Result<Running, Error> {
-    options.runtime.offer(&[b"h2", b"http/1.1"]);
+    options.runtime.offer(&[b"h2", b"http/1.1", b"http/1.0"]);
     options.limits.headers = options.limits.headers.min(h1::MAX_HEADERS);
     let runtime = options.runtime.clone();
     let workers = match runtime.workers {

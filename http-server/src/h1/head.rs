@@ -239,8 +239,10 @@ fn has_bare_line_feed(head: &[u8]) -> bool {
 /// Targets that are no path: `*` of OPTIONS and absolute ones (RFC 9112 section 3.2).
 fn check_target(method: &str, target: &str) -> Result<(), Reject> {
     let is_absolute = || {
-        let scheme = target.split_once("://").map(|(scheme, _)| scheme);
-        scheme.is_some_and(|scheme| scheme.eq_ignore_ascii_case("http") || scheme.eq_ignore_ascii_case("https"))
+        let Some((scheme, rest)) = target.split_once("://") else { return false };
+        // Who asks is nobody's host (RFC 9110 section 4.2.4).
+        let names_user = rest.split(['/', '?']).next().is_some_and(|authority| authority.contains('@'));
+        !names_user && (scheme.eq_ignore_ascii_case("http") || scheme.eq_ignore_ascii_case("https"))
     };
     if (target == "*" && method == "OPTIONS") || is_absolute() {
         return Ok(());

@@ -56,6 +56,11 @@ impl Redis {
         self.connector().settings()
     }
 
+    /// Whether it leads to the server in this process.
+    pub(crate) fn is_embedded(&self) -> bool {
+        self.settings().target.is_embedded()
+    }
+
     pub(super) fn id(&self) -> usize {
         self.inner.id
     }

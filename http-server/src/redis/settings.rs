@@ -65,6 +65,13 @@ pub enum Target {
     Embedded(Arc<redis_server::exec::instance::Instance>),
 }
 
+impl Target {
+    /// Whether it is the server in this process.
+    pub(crate) fn is_embedded(&self) -> bool {
+        !matches!(self, Self::Server(_))
+    }
+}
+
 /// A server elsewhere.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Server {

@@ -8,14 +8,18 @@ use std::path::Path;
 use axum::body::Body;
 use axum::response::{IntoResponse, Response};
 use http::header::{
-    ETAG, IF_MATCH, IF_MODIFIED_SINCE, IF_NONE_MATCH, IF_RANGE, IF_UNMODIFIED_SINCE, LAST_MODIFIED, RANGE,
+    ACCEPT_RANGES, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_RANGE, CONTENT_TYPE, ETAG, IF_MATCH, IF_MODIFIED_SINCE,
+    IF_NONE_MATCH, IF_RANGE, IF_UNMODIFIED_SINCE, LAST_MODIFIED, RANGE,
 };
 use http::{HeaderMap, HeaderValue, Method, Request, StatusCode};
+use httpdate::HttpDate;
 use percent_encoding::percent_decode_str;
 use tower_http::services::ServeDir;
 use tower_http::services::fs::DefaultServeDirFallback;
 
 use disk::Disk;
+
+use crate::compress::Unmodified;
 
 /// Bytes of the longest name of a file on Linux.
 const NAME_MAX: usize = 255;
@@ -39,16 +43,33 @@ impl Files {
         if !is_name(request.uri().path()) {
             return StatusCode::NOT_FOUND.into_response();
         }
-        if !one_range(request.method(), request.headers()) {
-            request.headers_mut().remove(RANGE);
-        }
+        let range = Range::of(request.method(), request.headers());
+        let conditions = Conditions::take(request.headers_mut());
+        set_range(request.headers_mut(), range);
         let validator = request.headers_mut().remove(IF_RANGE);
-        if let Some(validator) = validator.filter(|_| request.headers().contains_key(RANGE))
+        if let Some(validator) = validator.filter(|_| range.is_some())
             && !self.is_current(whole(&request), &validator).await
         {
             request.headers_mut().remove(RANGE);
         }
-        self.ask(request).await
+        let ranged = request.headers().contains_key(RANGE).then(|| copy(&request));
+        let mut response = self.ask(request).await;
+        if let (Some(asked), Some(range)) = (&ranged, range)
+            && let Some(size) = size_of_ranged(&response)
+            && let Some(other) = range.otherwise(size)
+        {
+            let mut request = copy(asked);
+            set_range(request.headers_mut(), other);
+            response = self.ask(request).await;
+        }
+        if !conditions.is_unmodified(&response) {
+            return response;
+        }
+        // Conditions are about the whole, whatever part of it is asked for.
+        match ranged {
+            Some(asked) => unmodified(self.ask(whole(&asked)).await),
+            None => unmodified(response),
+        }
     }
 
     /// Whether a client that has a part of a file may get another one (RFC 9110 section 13.1.5): the file is the one that
@@ -110,17 +131,137 @@ fn is_name(path: &str) -> bool {
     decoded.matches('/').count() == path.matches('/').count()
 }
 
-/// Whether exactly one range of bytes is asked for. Several would be answered in one message each; a server may send the
-/// whole instead, as it does for what is no range (RFC 9110 section 14.2).
-fn one_range(method: &Method, headers: &HeaderMap) -> bool {
-    let mut ranges = headers.get_all(RANGE).iter();
-    let (Some(range), None) = (ranges.next(), ranges.next()) else { return false };
-    let bounds = || range.to_str().ok()?.strip_prefix("bytes=")?.trim().split_once('-');
-    let number =
-        |text: &str| (!text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())).then(|| text.parse::<u64>());
-    match bounds().map(|(first, last)| (number(first), number(last), first.is_empty(), last.is_empty())) {
-        Some((Some(Ok(first)), Some(Ok(last)), ..)) => *method == Method::GET && first <= last,
-        Some((Some(Ok(_)), None, _, true) | (None, Some(Ok(_)), true, _)) => *method == Method::GET,
-        _ => false,
+/// The same request once more, without its body, which files do not look at.
+fn copy(request: &Request<Body>) -> Request<Body> {
+    let mut copy = Request::new(Body::empty());
+    *copy.method_mut() = request.method().clone();
+    *copy.uri_mut() = request.uri().clone();
+    *copy.headers_mut() = request.headers().clone();
+    copy
+}
+
+/// One range of bytes (RFC 9110 section 14.1.2).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Range {
+    /// From this byte on, to that one or the end.
+    From(u64, Option<u64>),
+    /// So many at the end.
+    Last(u64),
+}
+
+impl Range {
+    /// The range that is asked for, if it is exactly one. Several would be answered in one message each; a server may send the whole
+    /// instead, as it does for what is no range (RFC 9110 section 14.2).
+    fn of(method: &Method, headers: &HeaderMap) -> Option<Self> {
+        let mut ranges = headers.get_all(RANGE).iter().filter(|_| *method == Method::GET);
+        let (Some(range), None) = (ranges.next(), ranges.next()) else { return None };
+        let (unit, bounds) = range.to_str().ok()?.split_once('=')?;
+        let (first, last) = bounds.trim().split_once('-').filter(|_| unit.eq_ignore_ascii_case("bytes"))?;
+        match (position(first), position(last)) {
+            (Some(first), Some(last)) if first <= last => Some(Self::From(first, Some(last))),
+            (Some(first), None) if last.is_empty() => Some(Self::From(first, None)),
+            (None, Some(count)) if first.is_empty() => Some(Self::Last(count)),
+            _ => None,
+        }
     }
+
+    /// What is to be asked for instead of a file of so many bytes, if the range is one that tower-http does not know how to answer:
+    /// another range, or the whole.
+    fn otherwise(self, size: u64) -> Option<Option<Self>> {
+        match self {
+            // Content-Range cannot name a part of nothing.
+            _ if size == 0 => Some(None),
+            Self::Last(count) if count > size => Some(Some(Self::From(0, None))),
+            Self::From(..) | Self::Last(_) => None,
+        }
+    }
+}
+
+/// A number of any length: no file has more bytes than the largest of ours.
+fn position(digits: &str) -> Option<u64> {
+    let is_number = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
+    is_number.then(|| digits.parse().unwrap_or(u64::MAX))
+}
+
+/// Asks for this range, written as tower-http reads it, or for the whole.
+fn set_range(headers: &mut HeaderMap, range: Option<Range>) {
+    let text = match range {
+        None => return drop(headers.remove(RANGE)),
+        Some(Range::From(first, None)) => format!("bytes={first}-"),
+        Some(Range::From(first, Some(last))) => format!("bytes={first}-{last}"),
+        Some(Range::Last(count)) => format!("bytes=-{count}"),
+    };
+    headers.insert(RANGE, HeaderValue::try_from(text).expect("digits"));
+}
+
+/// How many bytes a file has, if a part of it was asked for.
+fn size_of_ranged(response: &Response) -> Option<u64> {
+    response.headers().get(CONTENT_RANGE)?.to_str().ok()?.rsplit('/').next()?.parse().ok()
+}
+
+/// Whether a client wants to be sent what it may have already. tower-http knows the first line of a list only, and says nothing in a
+/// 304 of what it depends on; it judges the conditions that come before these.
+#[derive(Debug)]
+struct Conditions {
+    tags: Vec<HeaderValue>,
+    since: Option<HttpDate>,
+}
+
+impl Conditions {
+    /// Takes them from a request, and joins the lines of `If-Match`.
+    fn take(headers: &mut HeaderMap) -> Self {
+        let lines: Vec<_> = headers.get_all(IF_MATCH).iter().map(HeaderValue::as_bytes).collect();
+        if lines.len() > 1
+            && let Ok(joined) = HeaderValue::from_bytes(&lines.join(&b", "[..]))
+        {
+            headers.insert(IF_MATCH, joined);
+        }
+        let tags = headers.get_all(IF_NONE_MATCH).iter().cloned().collect();
+        headers.remove(IF_NONE_MATCH);
+        let since = headers.remove(IF_MODIFIED_SINCE);
+        Self { tags, since: since.and_then(|since| since.to_str().ok()?.parse().ok()) }
+    }
+
+    /// Whether the client has what this answer would send (RFC 9110 section 13.2.2).
+    fn is_unmodified(&self, response: &Response) -> bool {
+        let is_found = matches!(
+            response.status(),
+            StatusCode::OK | StatusCode::PARTIAL_CONTENT | StatusCode::RANGE_NOT_SATISFIABLE
+        );
+        let headers = response.headers();
+        if !is_found {
+            return false;
+        }
+        if self.tags.is_empty() {
+            let modified = || headers.get(LAST_MODIFIED)?.to_str().ok()?.parse::<HttpDate>().ok();
+            return self.since.is_some_and(|since| modified().is_some_and(|modified| modified <= since));
+        }
+        let tag = headers.get(ETAG).map(HeaderValue::as_bytes);
+        let is_it = |line: &HeaderValue| line == "*" || tag.is_some_and(|tag| has_tag(line.as_bytes(), tag));
+        self.tags.iter().any(is_it)
+    }
+}
+
+/// Whether a list has this tag, compared weakly (RFC 9110 section 8.8.3.2). A comma may be part of a tag.
+fn has_tag(list: &[u8], tag: &[u8]) -> bool {
+    let mut is_within = false;
+    let mut tags = list.split(|byte| {
+        is_within ^= *byte == b'"';
+        *byte == b',' && !is_within
+    });
+    tags.any(|other| {
+        let other = other.trim_ascii();
+        other.strip_prefix(b"W/").unwrap_or(other) == tag
+    })
+}
+
+/// The 304 in the place of an answer, with what that says of the representation and what it depends on (RFC 9110 section 15.4.5).
+fn unmodified(response: Response) -> Response {
+    let (mut head, _) = response.into_parts();
+    head.extensions.insert(Unmodified(head.headers.clone()));
+    for name in [ACCEPT_RANGES, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_RANGE, CONTENT_TYPE] {
+        head.headers.remove(name);
+    }
+    head.status = StatusCode::NOT_MODIFIED;
+    Response::from_parts(head, Body::empty())
 }

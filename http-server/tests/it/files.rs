@@ -82,6 +82,94 @@ fn ranges_of_files() {
     site.end();
 }
 
+/// Ranges as RFC 9110 section 14.1 has them, whatever the length of the file.
+#[test]
+fn ranges_and_the_length_of_a_file() {
+    let site = Site::of("ranges_and_the_length_of_a_file");
+    fs::write(site.root.join("empty.txt"), "").unwrap();
+    for (range, status, body, part) in [
+        ("bytes=-11", 206, "0123456789", "bytes 0-9/10"),
+        ("bytes=-99999999999999999999", 206, "0123456789", "bytes 0-9/10"),
+        ("bytes=00-5", 206, "012345", "bytes 0-5/10"),
+        ("bytes=007-0099", 206, "789", "bytes 7-9/10"),
+        ("bytes=2-99999999999999999999", 206, "23456789", "bytes 2-9/10"),
+        ("Bytes=2-4", 206, "234", "bytes 2-4/10"),
+        ("bytes=-0", 416, "", "bytes */10"),
+        ("bytes=99999999999999999999-", 416, "", "bytes */10"),
+    ] {
+        let answer = site.get("/digits.txt", &format!("Range: {range}\r\n"));
+        assert_eq!((answer.status, answer.text()), (status, body), "{range}");
+        assert_eq!(answer.header("content-range"), Some(part), "{range}");
+    }
+    // No field could name a part of an empty file: it is sent as a whole, as by nginx, Apache and Go.
+    for range in ["bytes=0-", "bytes=0-5", "bytes=-5", "bytes=3-"] {
+        let answer = site.get("/empty.txt", &format!("Range: {range}\r\n"));
+        assert_eq!((answer.status, answer.text()), (200, ""), "{range}");
+        assert_eq!(answer.header("content-range"), None, "{range}");
+    }
+    site.end();
+}
+
+/// A 304 has the fields that the 200 would have had (RFC 9110 section 15.4.5), whichever representation is selected.
+#[test]
+fn what_a_304_says() {
+    let site = Site::of("what_a_304_says");
+    fs::write(site.root.join("big.txt"), "abcdefgh".repeat(1000)).unwrap();
+    fs::write(site.root.join("packed.css"), "plain").unwrap();
+    fs::write(site.root.join("packed.css.br"), "as brotli").unwrap();
+    let gzip = "Accept-Encoding: gzip\r\n";
+    let representations = [
+        ("/digits.txt", ""),
+        ("/digits.txt", gzip),
+        ("/big.txt", ""),
+        ("/big.txt", gzip),
+        ("/packed.css", ""),
+        ("/packed.css", "Accept-Encoding: br\r\n"),
+    ];
+    for (path, fields) in representations {
+        let whole = site.get(path, fields);
+        let [tag, date] = ["etag", "last-modified"].map(|name| whole.header(name).unwrap());
+        let lines = |answer: &Answer, name: &str| {
+            let head = answer.head.to_ascii_lowercase();
+            head.lines().filter(|line| line.starts_with(&format!("{name}: "))).count()
+        };
+        assert_eq!(lines(&whole, "vary"), 1, "{path} {fields}: {}", whole.head);
+        for condition in [
+            format!("If-None-Match: {tag}"),
+            format!("If-None-Match: \"other\"\r\nIf-None-Match: {tag}"),
+            format!("If-None-Match: \"a, b\" , {tag}"),
+            "If-None-Match: *".to_owned(),
+            format!("If-Modified-Since: {date}"),
+            format!("If-None-Match: {tag}\r\nRange: bytes=100000-"),
+            format!("If-None-Match: {tag}\r\nIf-Modified-Since: Sat, 01 Jan 2000 00:00:00 GMT"),
+        ] {
+            let answer = site.get(path, &format!("{fields}{condition}\r\n"));
+            assert_eq!(answer.status, 304, "{path} {fields}{condition}");
+            for name in ["etag", "last-modified", "vary"] {
+                assert_eq!(answer.header(name), whole.header(name), "{path} {fields}{condition}: {name}");
+                assert_eq!(lines(&answer, name), 1, "{path} {fields}{condition}: {}", answer.head);
+            }
+            for name in ["content-type", "content-encoding", "content-length", "accept-ranges"] {
+                assert_eq!(answer.header(name), None, "{path} {fields}{condition}: {name}");
+            }
+        }
+        for condition in ["If-None-Match: \"b\"".to_owned(), format!("If-Modified-Since: {date}")] {
+            let answer = site.get(path, &format!("{fields}If-None-Match: \"a\"\r\n{condition}\r\n"));
+            assert_eq!((answer.status, &answer.body), (200, &whole.body), "{path} {fields}{condition}");
+        }
+    }
+    // Lines of a list are one list, and are compared strongly where a change depends on them.
+    let strong = site.get("/digits.txt", "").header("etag").unwrap().to_owned();
+    for (condition, status) in [
+        (format!("If-Match: \"other\"\r\nIf-Match: {strong}"), 200),
+        (format!("If-Match: \"other\"\r\nIf-Match: W/{strong}"), 412),
+        ("If-Match: *".to_owned(), 200),
+    ] {
+        site.check("/digits.txt", &format!("{condition}\r\n"), status, "0123456789");
+    }
+    site.end();
+}
+
 /// What the client has already is not sent again, and a part only beside parts of the same file.
 #[test]
 fn validators_of_files() {

@@ -1,8 +1,8 @@
 //! HTTP/1.1 as RFC 9110 and 9112 want it.
 
-use std::io::Read as _;
+use std::io::{Read as _, Write as _};
 
-use crate::support::{Server, options};
+use crate::support::{Server, options, tls_options};
 
 /// Statuses of the answers to what is sent on one connection, and whether it is still open then.
 #[track_caller]
@@ -42,7 +42,7 @@ fn good_requests() {
     keeps("GET / HTTP/1.1\r\nHost: [::1]:80 \t\r\n\r\n", &[200]);
     keeps("\r\nGET / HTTP/1.1\r\nHost: h\r\n\r\n", &[200]);
     keeps("GET http://other/ann?x HTTP/1.1\r\nHost: h\r\n\r\n", &[200]);
-    keeps("OPTIONS * HTTP/1.1\r\nHost: h\r\n\r\n", &[404]);
+    keeps("OPTIONS * HTTP/1.1\r\nHost: h\r\n\r\n", &[200]);
     keeps("HEAD / HTTP/1.1\r\nHost: h\r\n\r\n", &[200]);
     keeps("HEAD /t/big HTTP/1.1\r\nHost: h\r\n\r\n", &[200]);
     keeps("HEAD /t/stream HTTP/1.1\r\nHost: h\r\n\r\n", &[200]);
@@ -75,6 +75,28 @@ fn good_requests() {
     ends("GET /ann HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\nGET / HTTP/1.1\r\nHost: h\r\n\r\n", &[200]);
 }
 
+/// Who offers HTTP/1.0 by ALPN is served, by the same loop as HTTP/1.1.
+#[test]
+fn protocols_of_tls() {
+    let options = tls_options();
+    let certificate = options.runtime.tls.as_ref().unwrap().cert.clone();
+    let server = Server::with(options);
+    for (offered, agreed) in [
+        (&[&b"http/1.0"[..]][..], &b"http/1.0"[..]),
+        (&[b"http/1.0", b"http/1.1"], b"http/1.1"),
+        (&[b"http/0.9", b"http/1.0"], b"http/1.0"),
+    ] {
+        for version in ["1.0", "1.1"] {
+            let mut stream = server.tls_client(&certificate, offered);
+            write!(stream, "GET / HTTP/{version}\r\nHost: h\r\nConnection: close\r\n\r\n").unwrap();
+            let mut answer = String::new();
+            stream.read_to_string(&mut answer).unwrap();
+            assert!(answer.starts_with("HTTP/1.1 200") && answer.ends_with("Hello from Rust"), "{offered:?}: {answer}");
+            assert_eq!(stream.conn.alpn_protocol(), Some(agreed), "{offered:?}");
+        }
+    }
+}
+
 #[test]
 fn bad_requests() {
     let server = Server::start();
@@ -90,6 +112,7 @@ fn bad_requests() {
     ends("GET /a b HTTP/1.1\r\nHost: h\r\n\r\n", 505);
     ends("GET h HTTP/1.1\r\nHost: h\r\n\r\n", 400);
     ends("GET * HTTP/1.1\r\nHost: h\r\n\r\n", 400);
+    ends("GET http://user@h/ HTTP/1.1\r\nHost: h\r\n\r\n", 400);
     ends("GET ftp://h/ HTTP/1.1\r\nHost: h\r\n\r\n", 400);
     ends("CONNECT h:80 HTTP/1.1\r\nHost: h\r\n\r\n", 501);
     ends("G(T / HTTP/1.1\r\nHost: h\r\n\r\n", 400);

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a test that panics has failed, as it should")]
 
 mod clients;
+mod endings;
 mod faults;
 mod features;
 mod files;
@@ -10,6 +11,8 @@ mod flags;
 mod http1;
 mod http2;
 mod http3;
+mod logged;
+mod methods;
 mod outside;
 mod redis;
 mod routes;
@@ -18,4 +21,5 @@ mod smuggling;
 mod strangers;
 mod streams;
 mod support;
+mod trickles;
 mod workers;

@@ -2,12 +2,12 @@
 
 use std::io::{ErrorKind, Write};
 use std::net::{Shutdown, SocketAddr, TcpStream};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{
     AtomicU32, AtomicUsize,
     Ordering::{self, SeqCst},
 };
-use std::sync::{Condvar, Mutex};
+use std::sync::{Arc, Condvar, Mutex};
 use std::time::Duration;
 
 use axum::Router;
@@ -17,6 +17,8 @@ use axum::response::Html;
 use axum::routing::{any, get, post};
 use http_body_util::BodyExt as _;
 use http_server::{Options, routes, serve};
+use rustls::pki_types::{CertificateDer, ServerName, pem::PemObject as _};
+use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
 use server_runtime::{Error, Running, TlsOptions};
 
 /// Longer than anything that goes well takes, on a busy machine too.
@@ -39,13 +41,29 @@ impl Server {
     }
 
     pub(crate) fn try_with(options: Options) -> Result<Self, Error> {
-        let running = serve(router(), options)?;
+        Self::try_serving(router(), options)
+    }
+
+    pub(crate) fn try_serving(routes: Router, options: Options) -> Result<Self, Error> {
+        let running = serve(routes, options)?;
         let addr = running.local_addrs()[0];
         Ok(Self { running, addr })
     }
 
     pub(crate) fn client(&self) -> Client {
         Client::connect(self.addr)
+    }
+
+    /// A client that trusts this certificate and offers these protocols.
+    pub(crate) fn tls_client(&self, certificate: &Path, alpn: &[&[u8]]) -> StreamOwned<ClientConnection, TcpStream> {
+        let mut roots = RootCertStore::empty();
+        roots.add(CertificateDer::from_pem_file(certificate).unwrap()).unwrap();
+        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        let builder = ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions().unwrap();
+        let mut config = builder.with_root_certificates(roots).with_no_client_auth();
+        config.alpn_protocols = alpn.iter().map(|name| name.to_vec()).collect();
+        let name = ServerName::try_from("localhost").unwrap();
+        StreamOwned::new(ClientConnection::new(Arc::new(config), name).unwrap(), self.client().stream)
     }
 
     /// The answer to a GET, on a connection of its own.
@@ -167,7 +185,7 @@ impl http_body::Body for Pieces {
     }
 }
 
-fn stream() -> Body {
+pub(crate) fn stream() -> Body {
     Body::new(Pieces(vec![Ok("one"), Ok(""), Ok("two")]))
 }
 

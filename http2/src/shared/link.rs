@@ -14,6 +14,7 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use super::arrivals::Arrivals;
 use super::body::Pieces;
 use super::connection::Shared;
+use crate::frame::{HEAD, Head, Kind};
 use crate::{Connection, Error, Reason};
 
 /// Reads after which a connection lets others have their turn.
@@ -96,6 +97,8 @@ pub enum Ended {
     Lost,
     /// All is said.
     Whole,
+    /// The client has sent too much that means nothing, and was told. It would go on doing so, so nothing more is read of it.
+    Flooded,
     /// The client has broken the protocol, and was told.
     Broken,
 }
@@ -124,6 +127,16 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
     /// What its requests' tasks need of it.
     pub fn shared(&self) -> &Rc<Shared> {
         &self.shared
+    }
+
+    /// Whether the peer has begun a header block that has not come whole: between its frames, or within one. For [`poll`](Self::poll)'s
+    /// caller, between its turns.
+    pub fn is_within_head(&self) -> bool {
+        let is_part = |head: &[u8; HEAD]| {
+            let head = Head::parse(head);
+            matches!(head.kind, Kind::Headers | Kind::Continuation) && self.unread.len() < HEAD + head.length
+        };
+        self.shared.engine().is_within_block() || self.unread.first_chunk().is_some_and(is_part)
     }
 
     /// Reads, answers and writes until there is nothing more to do. Ready at the end of the connection.
@@ -179,9 +192,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
             }
             let Ok(is_written) = self.write(cx, answers) else { return Poll::Ready(Ended::Lost) };
             match taken {
-                // Who floods would go on doing so.
                 Err(error) if is_written && error.reason == Reason::ENHANCE_YOUR_CALM => {
-                    return Poll::Ready(Ended::Whole);
+                    return Poll::Ready(Ended::Flooded);
                 }
                 Err(_) if is_written => return Poll::Ready(Ended::Broken),
                 Err(_) => return Poll::Pending,
@@ -252,8 +264,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
     }
 
     /// Ends the connection, and its requests a few at a time: `end_turn` is that of [`Answers`]. What a client has sent that nobody
-    /// reads would be answered by a reset, which may overtake the reason that it was told: one that has broken the protocol is
-    /// listened to for `most` bytes, or until it closes.
+    /// reads would be answered by a reset, which may overtake the last answer, or the reason that the client was told: it is listened to
+    /// for `most` bytes, or until it closes.
     ///
     /// # Errors
     /// Of the socket.
@@ -270,7 +282,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
             return Ok(());
         }
         poll_fn(|cx| Pin::new(&mut self.socket).poll_shutdown(cx)).await?;
-        let mut left = if ended == Ended::Broken { most } else { 0 };
+        let mut left = if ended == Ended::Flooded { 0 } else { most };
         while left > 0 {
             let read = poll_fn(|cx| {
                 // Here it needs no room in the connection's task, which every idle one would have.

@@ -30,15 +30,19 @@ impl Wake for Woken {
     }
 }
 
-/// A socket that counts what is written at once.
+/// A socket that counts what is written at once, and the bytes that are read.
 struct Socket {
     stream: DuplexStream,
     writes: Rc<Cell<usize>>,
+    bytes: Rc<Cell<usize>>,
 }
 
 impl AsyncRead for Socket {
     fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_read(cx, buf)
+        let filled = buf.filled().len();
+        let polled = Pin::new(&mut self.stream).poll_read(cx, buf);
+        self.bytes.update(|count| count + buf.filled().len() - filled);
+        polled
     }
 }
 
@@ -102,6 +106,7 @@ struct Bench {
     answers: Waiting,
     sent: u32,
     writes: Rc<Cell<usize>>,
+    bytes: Rc<Cell<usize>>,
     /// The connection's task.
     woken: Arc<Woken>,
 }
@@ -114,8 +119,8 @@ impl Bench {
     /// One of which so many bytes are read at once.
     async fn reading(size: usize) -> Self {
         let (mut client, stream) = duplex(64 * 1024);
-        let writes = Rc::default();
-        let server = Socket { stream, writes: Rc::clone(&writes) };
+        let (writes, bytes) = (Rc::default(), Rc::default());
+        let server = Socket { stream, writes: Rc::clone(&writes), bytes: Rc::clone(&bytes) };
         let link = Link::new(Connection::new(&Config::default(), Instant::now()), server, Vec::new());
         let answers = Waiting {
             shared: Rc::clone(link.shared()),
@@ -129,7 +134,7 @@ impl Bench {
         let mut opening = PREFACE.to_vec();
         frame::put(&mut opening, Kind::Settings, 0, 0, &[]);
         client.write_all(&opening).await.unwrap();
-        Self { client, link, answers, sent: 0, writes, woken: Arc::default() }
+        Self { client, link, answers, sent: 0, writes, bytes, woken: Arc::default() }
     }
 
     /// So many requests, whose paths are their numbers.
@@ -315,4 +320,59 @@ async fn an_upload_that_is_given_up_holds_up_no_other() {
             assert_eq!(bench.windows(3).await as usize, WINDOW, "round {round}");
         }
     }
+}
+
+/// A socket that is closed with something unread sends a reset, and takes back what it has not sent: what a client sends on is read to
+/// its end, or to a bound, unless it floods.
+#[tokio::test]
+async fn what_comes_behind_the_last_answer_is_read() {
+    for (ended, sent, is_read) in [
+        (Ended::Whole, 5000, true),
+        (Ended::Broken, 5000, true),
+        (Ended::Whole, 20_000, false),
+        (Ended::Flooded, 5000, false),
+        (Ended::Lost, 5000, false),
+    ] {
+        let Bench { mut client, link, bytes, .. } = Bench::open().await;
+        client.write_all(&vec![0; sent]).await.unwrap();
+        client.shutdown().await.unwrap();
+        link.close(ended, 10_000, |_| {}).await.unwrap();
+        let (all, read) = (PREFACE.len() + HEAD + sent, bytes.get());
+        assert_eq!(read == all, is_read, "{ended:?} {sent}: {read}");
+        assert!(
+            read <= 10_000 + 4096 && (read > 0 || !matches!(ended, Ended::Whole | Ended::Broken)),
+            "{ended:?}: {read}"
+        );
+    }
+}
+
+/// A head that has begun and is not whole is told between turns: between its frames, and within one.
+#[tokio::test]
+async fn a_head_that_is_not_whole_is_told() {
+    let mut bench = Bench::open().await;
+    bench.turn();
+    let check = async |bench: &mut Bench, bytes: &[u8], is_within| {
+        bench.client.write_all(bytes).await.unwrap();
+        bench.turn();
+        assert_eq!(bench.link.is_within_head(), is_within, "{bytes:?}");
+    };
+    let whole = head(0, END_STREAM);
+    check(&mut bench, &whole, false).await;
+    let next = head(1, 0);
+    check(&mut bench, &next[..3], false).await;
+    check(&mut bench, &next[3..HEAD], true).await;
+    check(&mut bench, &next[HEAD..next.len() - 1], true).await;
+    check(&mut bench, &next[next.len() - 1..], false).await;
+    // Data that is not whole is none of it.
+    check(&mut bench, &data(1, 100)[..50], false).await;
+    check(&mut bench, &data(1, 100)[50..], false).await;
+    // The same head in two frames, and what comes between them.
+    let block = head(2, 0)[HEAD..].to_vec();
+    let (mut first, mut second) = (Vec::new(), Vec::new());
+    frame::put(&mut first, Kind::Headers, END_STREAM, 5, &block[..2]);
+    frame::put(&mut second, Kind::Continuation, END_HEADERS, 5, &block[2..]);
+    check(&mut bench, &first, true).await;
+    check(&mut bench, &second[..4], true).await;
+    check(&mut bench, &second[4..], false).await;
+    assert_eq!(bench.answers.begun, ["/0", "/1", "/2"]);
 }

@@ -10,7 +10,9 @@ use std::time::Duration;
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, DnType, IsCa, KeyPair};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
 use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
-use server_runtime::{ClientAuth, Listen, Options, Running, TlsOptions};
+use server_runtime::{
+    ClientAuth, Listen, LogOptions, LogOutput, Options, Running, TlsOptions, init_logging, set_log_level,
+};
 
 use crate::support::{Folder, alone, ask, connect, end, options, serve, until};
 
@@ -265,5 +267,33 @@ fn hangup_reloads() {
     let id = std::process::id().to_string();
     assert!(Command::new("kill").args(["-s", "HUP", &id]).status().unwrap().success());
     until("the new certificate is shown", || secure.shown(addr) == renewed);
+    end(running);
+}
+
+/// A server name that is an address, which RFC 6066 (section 3) forbids and clients send, gets the first certificate. The log says so
+/// from the level debug on: strangers could fill it.
+#[test]
+fn a_server_name_that_is_an_address() {
+    if !alone("tls::a_server_name_that_is_an_address") {
+        return;
+    }
+    let secure = Secure::new("address");
+    let path = secure.folder.file("server.log");
+    init_logging(&LogOptions { output: LogOutput::File(path.clone()), ..LogOptions::default() }).unwrap();
+    let running = secure.serve(secure.options());
+    let place = running.local_addrs()[0].to_string();
+    for (level, is_logged) in [("info", false), ("debug", true), ("info,rustls=warn", true)] {
+        std::fs::write(&path, "").unwrap();
+        set_log_level(level).unwrap();
+        let mut command = Command::new("openssl");
+        command.args(["s_client", "-connect", &place, "-servername", "127.0.0.1", "-CAfile"]).arg(secure.ca());
+        let Ok(output) = command.args(["-verify_return_error"]).stdin(std::process::Stdio::null()).output() else {
+            return test_peers::skip("there is no openssl");
+        };
+        let said = String::from_utf8_lossy(&output.stdout);
+        assert!(said.contains("Verify return code: 0 (ok)"), "{said}");
+        let log = std::fs::read_to_string(&path).unwrap();
+        assert_eq!(log.contains("IP address presented as hostname"), is_logged, "{level}: {log}");
+    }
     end(running);
 }

@@ -39,7 +39,8 @@ impl Coding {
     /// When the bytes are not compressed like this, or are more than that.
     pub(super) fn unpack(self, bytes: &[u8], most: usize) -> Result<Bytes, Status> {
         let read = match self {
-            Self::Gzip => read(flate2::read::GzDecoder::new(bytes), most),
+            // All members of it (RFC 1952 section 2.2); what stands behind them is an error.
+            Self::Gzip => read(flate2::bufread::MultiGzDecoder::new(bytes), most),
             Self::Zstd => zstd::stream::read::Decoder::with_buffer(bytes).and_then(|mut decoder| {
                 decoder.window_log_max(ZSTD_WINDOW_LOG)?;
                 read(decoder, most)
@@ -92,6 +93,10 @@ mod tests {
             assert_eq!(code(&packed, plain.len() - 1), Code::ResourceExhausted, "{coding:?}");
             assert_eq!(code(&packed[..packed.len() / 2], plain.len()), Code::InvalidArgument, "{coding:?}");
             assert_eq!(code(b"{}", 2), Code::InvalidArgument, "{coding:?}");
+            // A second one behind it belongs to it, and anything else is an error.
+            let two = [&packed[..], &coding.pack(b"more").unwrap()].concat();
+            assert_eq!(coding.unpack(&two, plain.len() + 4).unwrap(), [&plain[..], b"more"].concat(), "{coding:?}");
+            assert_eq!(code(&[&packed[..], b"rubbish"].concat(), plain.len()), Code::InvalidArgument, "{coding:?}");
         }
     }
 

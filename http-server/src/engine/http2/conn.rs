@@ -79,6 +79,7 @@ pub(in crate::engine) async fn serve(
         rests: Vec::new(),
         is_ending: false,
         has_begun: false,
+        is_within_head: false,
         worker: Rc::clone(&worker),
         slot,
         origin,
@@ -87,7 +88,9 @@ pub(in crate::engine) async fn serve(
         if conn.is_too_slow(cx) {
             return Poll::Ready(Ended::Lost);
         }
-        link.poll(cx, &worker.h2.buffers, &mut conn)
+        let polled = link.poll(cx, &worker.h2.buffers, &mut conn);
+        conn.note_head(link.is_within_head());
+        polled
     });
     let ended = ended.await;
     drop(conn);
@@ -118,6 +121,8 @@ struct Conn {
     is_ending: bool,
     /// Whether a request has come.
     has_begun: bool,
+    /// Whether the client has begun a head that has not come whole.
+    is_within_head: bool,
     worker: Rc<Worker>,
     slot: Rc<Slot>,
     /// Since when nothing was heard of a client that waits for something.
@@ -154,6 +159,27 @@ impl Conn {
             _ => self.pulse.renew(Phase::Idle),
         }
         false
+    }
+
+    /// Notes whether the client has begun a head that has not come whole. Nothing else comes of it before, so its time is that of a head.
+    fn note_head(&mut self, is_within: bool) {
+        if self.is_within_head != is_within {
+            self.is_within_head = is_within;
+            if self.slot.phase() != Phase::Writing {
+                self.slot.stay(self.phase());
+            }
+        }
+    }
+
+    /// What the connection waits for where it has written all.
+    fn phase(&self) -> Phase {
+        let engine = self.shared.engine();
+        match engine.open_streams() {
+            _ if !engine.is_open() || self.is_within_head => Phase::Head,
+            0 if self.is_ending => Phase::Writing,
+            0 => Phase::Idle,
+            _ => Phase::Busy,
+        }
     }
 
     /// Takes no more requests. The client gets as long to finish as it would to take an answer.
@@ -203,8 +229,12 @@ impl Answers for Conn {
                         engine.release(stream, length);
                     }
                 }
-                Event::Trailers { stream, fields } => buffers.arrivals().trailers(&shared, stream, fields),
+                Event::Trailers { stream, fields } => {
+                    self.slot.enter(Phase::Idle);
+                    buffers.arrivals().trailers(&shared, stream, fields);
+                }
                 Event::TooLarge { stream, head, end } => {
+                    self.slot.enter(Phase::Idle);
                     if !buffers.arrivals().too_large(&shared, stream, head, end) {
                         engine.refuse_large(stream);
                     }
@@ -254,14 +284,10 @@ impl Answers for Conn {
 
     /// Notes what the connection waits for, and so how long it may.
     fn has_written(&mut self, some: bool, all: bool) {
-        let engine = self.shared.engine();
-        match (all, engine.open_streams()) {
-            (false, _) if some => self.slot.enter(Phase::Writing),
-            (false, _) => self.slot.stay(Phase::Writing),
-            (true, _) if !engine.is_open() => self.slot.stay(Phase::Head),
-            (true, 0) if self.is_ending => self.slot.stay(Phase::Writing),
-            (true, 0) => self.slot.stay(Phase::Idle),
-            (true, _) => self.slot.stay(Phase::Busy),
+        match all {
+            false if some => self.slot.enter(Phase::Writing),
+            false => self.slot.stay(Phase::Writing),
+            true => self.slot.stay(self.phase()),
         }
     }
 }

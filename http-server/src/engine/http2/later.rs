@@ -57,7 +57,7 @@ impl Laters {
                 (reply, Some(encoding)) if reply.len() >= COMPRESS_MIN => {
                     let response = reply.into_response();
                     worker.count_instant(response.status());
-                    stream::answer(worker, shared, *stream, compress::apply(response, encoding, false));
+                    stream::answer(worker, shared, *stream, compress::apply(response, encoding, false, None));
                 }
                 (Reply::Body { status, fields, body }, _) => {
                     worker.count_instant(status);

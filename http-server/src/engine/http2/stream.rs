@@ -18,9 +18,10 @@ use http2::hpack::Field;
 use http2::shared::{Shared, fields};
 use http2::{Reason, SendError, StreamId};
 
+use crate::engine::asked::Asked;
 use crate::engine::exchange::Origin;
 use crate::engine::guard::guarded;
-use crate::engine::sending::on_stream;
+use crate::engine::sending::{LONGER, SHORTER, on_stream};
 use crate::engine::watch::{Phase, Slot};
 use crate::engine::worker::Worker;
 
@@ -36,8 +37,9 @@ where
     B: http_body::Body<Data = Bytes, Error: Into<axum::BoxError>> + Send + Unpin + 'static,
 {
     let is_head = request.method() == Method::HEAD;
+    let asked = Some(Asked::of(&request));
     let response = guarded(Rc::clone(worker), request, origin.clone());
-    run(worker, Open::new(worker, shared, stream).answer(response, is_head))
+    run(worker, Open::new(worker, shared, stream, asked).answer(response, is_head))
 }
 
 /// Sends an answer that needs no router, when it is ready.
@@ -47,12 +49,12 @@ pub(super) fn answer(
     stream: StreamId,
     response: impl Future<Output = Response> + 'static,
 ) {
-    run(worker, Open::new(worker, shared, stream).answer(response, false));
+    run(worker, Open::new(worker, shared, stream, None).answer(response, false));
 }
 
 /// Sends what is left of a short answer.
 pub(super) fn send_rest(worker: &Rc<Worker>, shared: &Rc<Shared>, stream: StreamId, rest: Bytes) {
-    run(worker, Open::new(worker, shared, stream).finish(rest));
+    run(worker, Open::new(worker, shared, stream, None).finish(rest));
 }
 
 /// Polls this once; whether it goes on as a task.
@@ -83,6 +85,10 @@ struct Open {
     has_begun: bool,
     /// For a client that takes nothing; made when it does not for the first time.
     slot: Option<Rc<Slot>>,
+    /// Bytes that it has taken since its time to do so began.
+    taken: u64,
+    /// The request, if it was the router's.
+    asked: Option<Asked>,
 }
 
 /// Why an answer is not sent.
@@ -92,7 +98,7 @@ enum Unsent {
     /// The client has taken nothing of it for too long.
     TooSlow,
     /// It is not what it promised to be.
-    Broken,
+    Broken(axum::BoxError),
 }
 
 impl From<SendError> for Unsent {
@@ -102,9 +108,9 @@ impl From<SendError> for Unsent {
 }
 
 impl Open {
-    fn new(worker: &Rc<Worker>, shared: &Rc<Shared>, stream: StreamId) -> Self {
+    fn new(worker: &Rc<Worker>, shared: &Rc<Shared>, stream: StreamId, asked: Option<Asked>) -> Self {
         let (worker, shared) = (Rc::clone(worker), Rc::clone(shared));
-        Self { worker, shared, stream, is_answered: false, has_begun: false, slot: None }
+        Self { worker, shared, stream, is_answered: false, has_begun: false, slot: None, taken: 0, asked }
     }
 
     async fn answer(mut self, response: impl Future<Output = Response>, is_head: bool) {
@@ -131,7 +137,12 @@ impl Open {
             Err(Unsent::Gone) => {}
             Err(Unsent::TooSlow) => self.worker.stats().timeouts.add(1),
             // What was promised cannot be kept; the client has to see that.
-            Err(Unsent::Broken) => self.shared.sending().reset(self.stream, Reason::INTERNAL_ERROR),
+            Err(Unsent::Broken(error)) => {
+                if let Some(asked) = &self.asked {
+                    asked.body_failed(&*error);
+                }
+                self.shared.sending().reset(self.stream, Reason::INTERNAL_ERROR);
+            }
         }
     }
 
@@ -167,11 +178,8 @@ impl Open {
             });
             let piece = match frame.await? {
                 Some(Ok(frame)) => frame.into_data(),
-                Some(Err(error)) => {
-                    tracing::debug!("a response's body failed: {error}");
-                    return Err(Unsent::Broken);
-                }
-                None if left.is_some_and(|left| left > 0) => return Err(Unsent::Broken),
+                Some(Err(error)) => return Err(Unsent::Broken(error.into())),
+                None if left.is_some_and(|left| left > 0) => return Err(Unsent::Broken(SHORTER.into())),
                 None => return self.send_piece(Bytes::new(), true).await,
             };
             let piece = match piece {
@@ -182,7 +190,7 @@ impl Open {
                 }
             };
             if let Some(left) = &mut left {
-                *left = left.checked_sub(piece.len() as u64).ok_or(Unsent::Broken)?;
+                *left = left.checked_sub(piece.len() as u64).ok_or_else(|| Unsent::Broken(LONGER.into()))?;
             }
             let is_last = left == Some(0) || body.is_end_stream();
             self.send_piece(piece, is_last).await?;
@@ -231,12 +239,14 @@ impl Open {
     fn poll_taken(&mut self, cx: &Context<'_>, sent: usize) -> Poll<Result<(), Unsent>> {
         // Only what waits has a place in the table of time-outs.
         let slot = self.slot.get_or_insert_with(|| self.worker.watch.slot());
-        if sent > 0 {
+        self.taken += sent as u64;
+        // A byte now and then does not set the time back.
+        if slot.phase() != Phase::Writing || self.taken >= self.worker.write_window {
+            self.taken = 0;
             slot.renew(Phase::Writing);
         } else if slot.is_expired() {
             return Poll::Ready(Err(Unsent::TooSlow));
         }
-        slot.stay(Phase::Writing);
         slot.wake_by(cx.waker());
         ready!(self.shared.poll_gone(self.stream, cx));
         Poll::Ready(Err(Unsent::Gone))

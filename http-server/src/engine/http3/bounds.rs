@@ -11,6 +11,8 @@ use std::time::Duration;
 use bytes::{Buf as _, BufMut as _, Bytes, BytesMut};
 use h3::error::Code;
 
+use super::section;
+
 /// Bytes of a frame that is neither a head nor data: settings and ids are a few dozen.
 const MAX_ASIDE: u64 = 4096;
 
@@ -20,6 +22,8 @@ const HEAD: usize = 9;
 
 const DATA: u64 = 0;
 const HEADERS: u64 = 1;
+const CANCEL_PUSH: u64 = 3;
+const MAX_PUSH_ID: u64 = LAST_KNOWN;
 /// MAX_PUSH_ID, the last of those that RFC 9114 knows (section 7.2), among which are those of HTTP/2 that it forbids.
 const LAST_KNOWN: u64 = 0x0d;
 
@@ -34,20 +38,26 @@ pub(super) enum Fault {
     Flood,
     /// A stream that ends within a frame.
     Truncated,
+    /// Trailers with fields that begin with a colon.
+    Trailers,
+    /// A push that was not promised, or fewer of them than before.
+    Push,
 }
 
 impl Fault {
-    /// How the client is told (RFC 9114 sections 7.1 and 8.1).
+    /// How the client is told (RFC 9114 sections 4.1.2, 7.1, 7.2.3, 7.2.7 and 8.1).
     pub(super) fn code(self) -> Code {
         match self {
             Self::Head(_) | Self::Length(_) | Self::Flood => Code::H3_EXCESSIVE_LOAD,
             Self::Truncated => Code::H3_FRAME_ERROR,
+            Self::Trailers => Code::H3_MESSAGE_ERROR,
+            Self::Push => Code::H3_ID_ERROR,
         }
     }
 
     /// Whether the connection ends, and not only the request.
     pub(super) fn ends_connection(self) -> bool {
-        !matches!(self, Self::Head(_))
+        !matches!(self, Self::Head(_) | Self::Trailers)
     }
 }
 
@@ -58,6 +68,8 @@ impl fmt::Display for Fault {
             Self::Length(length) => write!(f, "a frame of {length} bytes"),
             Self::Flood => f.write_str("too many frames that carry nothing"),
             Self::Truncated => f.write_str("the stream ends within a frame"),
+            Self::Trailers => f.write_str("a pseudo-header field among the trailers"),
+            Self::Push => f.write_str("a push that was not promised, or a lower limit of pushes"),
         }
     }
 }
@@ -188,15 +200,42 @@ fn together(piece: &mut Bytes) -> Option<Bytes> {
     Some(frame.freeze())
 }
 
-/// Follows the frames of a stream, and lets through those that mean something. Small DATA frames that come together become one.
+/// A HEADERS frame without a field, which h3 answers as a malformed request: H3_MESSAGE_ERROR on both sides of the stream.
+const MALFORMED: [u8; 4] = [HEADERS as u8, 2, 0, 0];
+
+/// A HEADERS frame that h3 answers with status 431, because its fields are more than so many bytes: they are entries of QPACK's static
+/// table of 64 bytes each.
+fn too_large(most: u64) -> Vec<u8> {
+    const ENTRY: (u8, u64) = (0xc0 | 31, 64);
+    let section = usize::try_from(2 + most / ENTRY.1 + 1).unwrap_or(usize::MAX);
+    let mut frame = Vec::with_capacity(HEAD + section);
+    frame.push(HEADERS as u8);
+    frame.put_u64(section as u64 | 0b11 << 62);
+    frame.extend_from_slice(&[0, 0]);
+    frame.resize(HEAD + section, ENTRY.0);
+    frame
+}
+
+/// Follows the frames of a stream, and lets through those that mean something. Small DATA frames that come together become one. What h3
+/// does not look at is judged here, when all of it has come: which fields with a colon a section has, and pushes.
 #[derive(Debug)]
 pub(super) struct Sieve {
+    stream: Kind,
     place: Place,
     number: Number,
-    /// A frame's type and length as they were sent, until it is known whether they are let through.
+    /// What has come of a frame, as it was sent, until it is known whether it is let through.
     held: Vec<u8>,
     /// Bytes that a request's head may have.
     head: u64,
+}
+
+/// What a stream is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    /// A request, whose head has come or not.
+    Request { has_begun: bool },
+    /// The connection, and how many pushes the client allows.
+    Control { pushes: u64 },
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -207,17 +246,23 @@ enum Place {
     Length(u64),
     /// A frame's content.
     Content { left: u64, passes: bool },
+    /// The content of a frame of this type that is held until it is whole; it begins behind so many bytes.
+    Whole { kind: u64, start: usize, left: u64 },
 }
 
 impl Sieve {
     /// For a request, whose heads have so many bytes at most as they are sent.
     pub(super) fn request(head: u64) -> Self {
-        Self { place: Place::Type, number: Number::default(), held: Vec::new(), head }
+        Self::new(Kind::Request { has_begun: false }, head)
     }
 
     /// For the control stream, behind its type.
     pub(super) fn control() -> Self {
-        Self::request(MAX_ASIDE)
+        Self::new(Kind::Control { pushes: 0 }, MAX_ASIDE)
+    }
+
+    fn new(stream: Kind, head: u64) -> Self {
+        Self { stream, place: Place::Type, number: Number::default(), held: Vec::new(), head }
     }
 
     /// Takes from the front of a piece of the stream what is next to be let through; `None` when nothing is left of it. `spend` says
@@ -235,6 +280,13 @@ impl Sieve {
                         return Ok(Some(part));
                     }
                 }
+                Place::Whole { kind, start, left } => {
+                    let part = piece.split_to(usize::try_from(left).unwrap_or(usize::MAX).min(piece.len()));
+                    self.held.extend_from_slice(&part);
+                    if let Some(frame) = self.hold(kind, start, left - part.len() as u64)? {
+                        return Ok(Some(frame));
+                    }
+                }
                 Place::Type | Place::Length(_) => {
                     if self.held.is_empty()
                         && let Some(together) = together(piece)
@@ -244,8 +296,8 @@ impl Sieve {
                     let byte = piece.get_u8();
                     self.held.push(byte);
                     let Some(number) = self.number.digit(byte) else { continue };
-                    if self.enter(number, &spend)? {
-                        return Ok(Some(std::mem::take(&mut self.held).into()));
+                    if let Some(part) = self.enter(number, &spend)? {
+                        return Ok(Some(part));
                     }
                 }
             }
@@ -260,7 +312,7 @@ impl Sieve {
     pub(super) fn finish(&self) -> Result<(), Fault> {
         match self.place {
             Place::Type if self.held.is_empty() => Ok(()),
-            Place::Type | Place::Length(_) | Place::Content { .. } => Err(Fault::Truncated),
+            Place::Type | Place::Length(_) | Place::Content { .. } | Place::Whole { .. } => Err(Fault::Truncated),
         }
     }
 
@@ -268,19 +320,26 @@ impl Sieve {
         if left == 0 { Place::Type } else { Place::Content { left, passes } }
     }
 
-    /// Goes on behind a number; whether what is held is let through.
-    fn enter(&mut self, number: u64, spend: &impl Fn() -> bool) -> Result<bool, Fault> {
+    /// Goes on behind a number; what is let through by then.
+    fn enter(&mut self, number: u64, spend: &impl Fn() -> bool) -> Result<Option<Bytes>, Fault> {
         let kind = match self.place {
             Place::Length(kind) => kind,
-            Place::Type | Place::Content { .. } => {
+            Place::Type | Place::Content { .. } | Place::Whole { .. } => {
                 self.place = Place::Length(number);
-                return Ok(false);
+                return Ok(None);
             }
         };
+        let is_first = self.stream == Kind::Request { has_begun: false };
         match kind {
-            DATA => {}
+            HEADERS if number > self.head && is_first => {
+                // What comes of it is not kept, and the stream ends with the answer.
+                self.stream = Kind::Request { has_begun: true };
+                self.place = Self::content(number, false);
+                self.held.clear();
+                return Ok(Some(too_large(self.head).into()));
+            }
             HEADERS if number > self.head => return Err(Fault::Head(number)),
-            HEADERS => {}
+            DATA | HEADERS => {}
             _ if number > MAX_ASIDE => return Err(Fault::Length(number)),
             _ => {}
         }
@@ -288,12 +347,50 @@ impl Sieve {
         if !carries && !spend() {
             return Err(Fault::Flood);
         }
-        let passes = carries || (kind != DATA && kind <= LAST_KNOWN);
-        if !passes {
-            self.held.clear();
+        let is_judged = match self.stream {
+            Kind::Request { .. } => kind == HEADERS,
+            Kind::Control { .. } => kind == CANCEL_PUSH || kind == MAX_PUSH_ID,
+        };
+        if is_judged {
+            return self.hold(kind, self.held.len(), number);
         }
+        let passes = carries || (kind != DATA && kind <= LAST_KNOWN);
         self.place = Self::content(number, passes);
-        Ok(passes)
+        let head = std::mem::take(&mut self.held);
+        Ok(passes.then(|| head.into()))
+    }
+
+    /// Goes on within a frame that is held until it is whole; what is let through if it is.
+    fn hold(&mut self, kind: u64, start: usize, left: u64) -> Result<Option<Bytes>, Fault> {
+        if left > 0 {
+            self.place = Place::Whole { kind, start, left };
+            return Ok(None);
+        }
+        self.place = Place::Type;
+        let mut frame = std::mem::take(&mut self.held);
+        let content = &frame[start..];
+        match &mut self.stream {
+            Kind::Request { has_begun: true } if !section::is_trailers(content) => return Err(Fault::Trailers),
+            Kind::Request { has_begun: true } => {}
+            Kind::Request { has_begun } => {
+                *has_begun = true;
+                if !section::is_request(content) {
+                    frame = MALFORMED.to_vec();
+                }
+            }
+            // Nothing is ever promised.
+            Kind::Control { .. } if kind == CANCEL_PUSH => return Err(Fault::Push),
+            // What is no number is for h3 to judge.
+            Kind::Control { pushes } => {
+                if let Some((limit, [])) = number(content) {
+                    if limit < *pushes {
+                        return Err(Fault::Push);
+                    }
+                    *pushes = limit;
+                }
+            }
+        }
+        Ok(Some(frame.into()))
     }
 }
 
@@ -361,7 +458,11 @@ mod tests {
         let request = || Sieve::request(100);
         let whole = [frame(1, 100), frame(0, 5000), frame(1, 10)].concat();
         check(request, &whole, 0, Ok(&whole));
-        check(request, &frame(1, 101), 0, Err(Fault::Head(101)));
+        // More than a request's head may have becomes a frame that h3 refuses as too large, and nothing of it is kept.
+        check(request, &frame(1, 101), 0, Ok(&too_large(100)));
+        check(request, &[frame(1, 10), frame(1, 101)].concat(), 0, Err(Fault::Head(101)));
+        // The static table's entry 31 twice, with 64 bytes each.
+        assert_eq!(too_large(100), [1, 0xc0, 0, 0, 0, 0, 0, 0, 4, 0, 0, 0xdf, 0xdf]);
         check(request, &[frame(1, 10), frame(0x21, 4097)].concat(), 9, Err(Fault::Length(4097)));
         // Frames that nobody knows, and data that is none, are left out.
         let means = [frame(1, 10), frame(0, 1)].concat();
@@ -375,7 +476,19 @@ mod tests {
         // Numbers of one, two and eight bytes; only the length's beginning has to come.
         check(request, &[1, 0x40, 3, 9, 9, 9, 0, 0], 1, Ok(&[1, 0x40, 3, 9, 9, 9]));
         let longest = [1, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff];
-        check(request, &longest, 0, Err(Fault::Head((1 << 62) - 1)));
+        check(request, &[&frame(1, 10)[..], &longest].concat(), 0, Err(Fault::Head((1 << 62) - 1)));
+    }
+
+    /// `:path` twice, and `:status`, by QPACK's static table.
+    #[test]
+    fn sections_are_judged_when_they_are_whole() {
+        let request = || Sieve::request(100);
+        let (head, trailers) = ([1, 4, 0, 0, 0xd1, 0xc1], [1, 3, 0, 0, 0xdd]);
+        check(request, &[&head[..], &trailers].concat(), 0, Ok(&[&head[..], &trailers].concat()));
+        check(request, &[1, 4, 0, 0, 0xc1, 0xc1], 0, Ok(&MALFORMED));
+        check(request, &[1, 3, 0, 0, 0xd9], 0, Ok(&MALFORMED));
+        check(request, &[&head[..], &[1, 3, 0, 0, 0xd9]].concat(), 0, Err(Fault::Trailers));
+        check(request, &[&head[..], &[0, 1, 7], &head].concat(), 0, Err(Fault::Trailers));
     }
 
     #[test]
@@ -396,8 +509,8 @@ mod tests {
             while sieve.next(&mut piece, || true).unwrap().is_some() {
                 count += 1;
             }
-            // A head and its content are a part each.
-            assert_eq!(count, 2 + parts, "{bytes:?}");
+            // A request's head is one part; of data, a frame's head and its content are a part each.
+            assert_eq!(count, 1 + parts, "{bytes:?}");
         }
         let mixed = [&head[..], &short.repeat(9), &frame(0, 257), &frame(0, 0), &short, &short, &frame(1, 3)].concat();
         let means = [&head[..], &short.repeat(9), &frame(0, 257), &short, &short, &frame(1, 3)].concat();
@@ -421,12 +534,18 @@ mod tests {
         let whole = [frame(4, 20), frame(7, 1)].concat();
         check(Sieve::control, &whole, 2, Ok(&whole));
         check(Sieve::control, &frame(4, 4097), 2, Err(Fault::Length(4097)));
-        check(Sieve::control, &frame(13, 1).repeat(3), 2, Err(Fault::Flood));
+        check(Sieve::control, &[13, 1, 5].repeat(3), 2, Err(Fault::Flood));
+        check(Sieve::control, &[13, 1, 5, 13, 2, 0x40, 5, 13, 1, 6], 3, Ok(&[13, 1, 5, 13, 2, 0x40, 5, 13, 1, 6]));
+        check(Sieve::control, &[13, 1, 5, 13, 1, 4], 3, Err(Fault::Push));
+        check(Sieve::control, &[3, 1, 0], 3, Err(Fault::Push));
+        // What is no number, and pushes where they have no place, are for h3 to judge.
+        check(Sieve::control, &[13, 2, 5, 5, 13, 0], 3, Ok(&[13, 2, 5, 5, 13, 0]));
+        check(|| Sieve::request(100), &[3, 1, 0], 3, Ok(&[3, 1, 0]));
     }
 
     #[test]
     fn whatever_comes_is_looked_at() {
-        let (mut state, mut ends) = (1_u64, [0; 4]);
+        let (mut state, mut ends) = (1_u64, [0; 5]);
         for round in 0..20_000 {
             let mut random = || {
                 state = state.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(1);
@@ -438,7 +557,8 @@ mod tests {
             let found = through(&mut sieve, bytes.chunks(1 + round % 30), || round % 3 > 0);
             ends[match found {
                 Ok(all) => {
-                    assert!(all.len() <= bytes.len() + HEAD * bytes.len() / 6, "{bytes:?}");
+                    // A head that is too large becomes one of few bytes, and small frames become larger ones.
+                    assert!(all.len() <= too_large(50).len() + bytes.len() + HEAD * bytes.len() / 6, "{bytes:?}");
                     0
                 }
                 Err(Fault::Head(length) | Fault::Length(length)) => {
@@ -446,10 +566,11 @@ mod tests {
                     1
                 }
                 Err(Fault::Flood) => 2,
-                Err(Fault::Truncated) => 3,
+                Err(Fault::Trailers | Fault::Push) => 3,
+                Err(Fault::Truncated) => 4,
             }] += 1;
         }
-        assert!(ends[..3].iter().all(|count| *count > 100) && ends[3] == 0, "{ends:?}");
+        assert!(ends[..4].iter().all(|count| *count > 100) && ends[4] == 0, "{ends:?}");
     }
 
     #[test]

@@ -9,6 +9,7 @@ mod congestion;
 mod conn;
 mod gate;
 mod incoming;
+mod section;
 mod stream;
 mod wire;
 

@@ -17,7 +17,7 @@ use h3::server::{RequestResolver, RequestStream};
 use http::header::{
     CONNECTION, CONTENT_LENGTH, DATE, EXPECT, HOST, HeaderMap, HeaderName, HeaderValue, TE, TRANSFER_ENCODING, UPGRADE,
 };
-use http::{Method, Request, StatusCode};
+use http::{Method, Request, StatusCode, Uri};
 use http_body::Body as _;
 use http2::shared::join_cookies;
 use server_runtime::Peer;
@@ -27,9 +27,10 @@ use tokio::time::timeout;
 use super::conn::Running;
 use super::incoming::Incoming;
 use super::wire::{Gone, Sending, Shared, Wire};
+use crate::engine::asked::Asked;
 use crate::engine::exchange::Origin;
 use crate::engine::guard::guarded;
-use crate::engine::sending::on_stream;
+use crate::engine::sending::{LONGER, SHORTER, on_stream};
 use crate::engine::worker::Worker;
 use crate::tuning::H3_PIECE;
 
@@ -75,9 +76,9 @@ pub(super) async fn answer(
     };
     worker.stats().h3_requests.add(1);
     let (send, mut receive) = stream.split();
-    let mut open = Open { worker, send, is_done: false };
     let mut request: Request<()> = request;
-    if !is_well_formed(request.headers()) {
+    let mut open = Open { worker, send, is_done: false, asked: Asked::of(&request) };
+    if !is_well_formed(request.headers()) || !is_target(request.method(), request.uri()) {
         receive.stop_sending(Code::H3_MESSAGE_ERROR);
         return open.send.stop_stream(Code::H3_MESSAGE_ERROR);
     }
@@ -141,6 +142,18 @@ fn is_well_formed(headers: &HeaderMap) -> bool {
         && headers.get(CONTENT_LENGTH).is_none_or(is_length)
 }
 
+/// What RFC 9114 sections 4.3.1 and 4.4 want beside what h3 looks at: a host without anybody's name, a path that is one, and of a tunnel
+/// nothing but the host.
+fn is_target(method: &Method, uri: &Uri) -> bool {
+    let is_host = uri.authority().is_some_and(|authority| !authority.as_str().contains('@'));
+    let is_path = match uri.path_and_query() {
+        None => method == Method::CONNECT,
+        Some(_) if method == Method::CONNECT => false,
+        Some(target) => target.as_str().starts_with('/') || (target == "*" && method == Method::OPTIONS),
+    };
+    is_host && is_path
+}
+
 /// What comes next while a request is handled.
 enum Turn {
     Answered(Response),
@@ -164,13 +177,13 @@ enum Unsent {
     Gone,
     /// The client has taken nothing of it for too long.
     TooSlow,
-    /// It is not what it promised to be.
-    Broken,
+    /// It is not what it promised to be. Why, if that is not in the log yet.
+    Broken(Option<axum::BoxError>),
 }
 
 impl From<StreamError> for Unsent {
     fn from(error: StreamError) -> Self {
-        if let StreamError::HeaderTooBig { .. } = error { Self::Broken } else { Self::Gone }
+        if let StreamError::HeaderTooBig { .. } = error { Self::Broken(Some(error.into())) } else { Self::Gone }
     }
 }
 
@@ -179,6 +192,7 @@ struct Open {
     worker: Rc<Worker>,
     send: RequestStream<Sending, Bytes>,
     is_done: bool,
+    asked: Asked,
 }
 
 impl Open {
@@ -188,8 +202,11 @@ impl Open {
             Err(Unsent::Gone) => {}
             Err(Unsent::TooSlow) => self.worker.stats().timeouts.add(1),
             // What was promised cannot be kept; the client has to see that.
-            Err(Unsent::Broken) => {
+            Err(Unsent::Broken(error)) => {
                 self.is_done = true;
+                if let Some(error) = error {
+                    self.asked.body_failed(&*error);
+                }
                 self.send.stop_stream(Code::H3_INTERNAL_ERROR);
             }
         }
@@ -234,7 +251,7 @@ impl Open {
                 Ok(Poll::Pending) => gone.as_mut().poll(cx).map(|_| Err(Unsent::Gone)),
                 Err(_) => {
                     self.worker.stats().panics.add(1);
-                    Poll::Ready(Err(Unsent::Broken))
+                    Poll::Ready(Err(Unsent::Broken(None)))
                 }
             });
             let mut piece = match polled.await? {
@@ -245,15 +262,12 @@ impl Open {
                         return in_time(&self.worker, self.send.send_trailers(trailers)).await;
                     }
                 },
-                Some(Err(error)) => {
-                    tracing::debug!("a response's body failed: {error}");
-                    return Err(Unsent::Broken);
-                }
-                None if left.is_some_and(|left| left > 0) => return Err(Unsent::Broken),
+                Some(Err(error)) => return Err(Unsent::Broken(Some(error.into()))),
+                None if left.is_some_and(|left| left > 0) => return Err(Unsent::Broken(Some(SHORTER.into()))),
                 None => return Ok(()),
             };
             if let Some(left) = &mut left {
-                *left = left.checked_sub(piece.len() as u64).ok_or(Unsent::Broken)?;
+                *left = left.checked_sub(piece.len() as u64).ok_or_else(|| Unsent::Broken(Some(LONGER.into())))?;
             }
             while !piece.is_empty() {
                 let part = piece.split_to(piece.len().min(H3_PIECE));

@@ -13,6 +13,15 @@ fn the_control_stream() {
         let raw = peer.raw().await;
         let _control = raw.control(&frame(13, &[1]).repeat(200)).await;
         assert_eq!(raw.closed().await, EXCESSIVE_LOAD, "MAX_PUSH_ID, which nobody needs often");
+        // A limit that is raised, and one that is lowered (RFC 9114 section 7.2.7); a push that was never promised (section 7.2.3).
+        let raw = peer.raw().await;
+        let _control = raw.control(&[frame(13, &[1]), frame(13, &[1]), frame(13, &[0x40, 9])].concat()).await;
+        assert!(raw.get("/").await.is_ok());
+        for wrong in [[frame(13, &[5]), frame(13, &[4])].concat(), frame(3, &[0])] {
+            let raw = peer.raw().await;
+            let _control = raw.control(&wrong).await;
+            assert_eq!(raw.closed().await, 0x108, "H3_ID_ERROR: {wrong:?}");
+        }
         let raw = peer.raw().await;
         raw.control(b"").await.finish().unwrap();
         assert_eq!(raw.closed().await, 0x104, "H3_CLOSED_CRITICAL_STREAM");

@@ -34,6 +34,45 @@ fn values() {
     check("/get?key=empty", 200, text, b"");
 }
 
+/// `Allow` has the methods by which the same path can be asked, and not the one that was refused.
+#[test]
+fn allow_names_the_methods() {
+    let front = Front::start(&["--redis", "embedded", "--redis-allow", "@all"]);
+    let mut http = front.connect();
+    for (method, path, allowed) in [
+        ("GET", "/v1", "POST, OPTIONS"),
+        ("PUT", "/v1/transaction", "POST, OPTIONS"),
+        ("POST", "/v1/subscribe/c", "GET, OPTIONS"),
+        ("GET", "/v1/SET/k/v", "POST, PUT, DELETE, OPTIONS"),
+        ("PATCH", "/v1/GET/k", "GET, HEAD, POST, PUT, DELETE, OPTIONS"),
+    ] {
+        let answer = http.send(method, path, &[], b"");
+        assert_eq!((answer.status, answer.header("allow")), (405, Some(allowed)), "{method} {path}");
+    }
+}
+
+/// The server in this process has no directory: nothing is written where the process happens to run.
+#[test]
+fn the_embedded_server_writes_no_files() {
+    let front = Front::start(&["--redis", "embedded", "--redis-allow", "@all"]);
+    let files = || {
+        let names = std::fs::read_dir(".").unwrap().map(|entry| entry.unwrap().file_name());
+        names.collect::<std::collections::BTreeSet<_>>()
+    };
+    let before = files();
+    let commands = [r#"["SAVE"]"#, r#"["bgsave"]"#, r#"["BGREWRITEAOF"]"#, r#"["CONFIG","SET","appendonly","yes"]"#];
+    for command in commands {
+        for body in [command.to_owned(), format!(r#"[["SET","k","v"],{command}]"#)] {
+            let answer = front.post("/v1", &body);
+            assert_eq!(answer.status, 403, "{body}: {}", answer.text());
+            assert!(answer.text().contains("writes no files"), "{body}: {}", answer.text());
+        }
+    }
+    assert_eq!(front.post("/v1", r#"["CONFIG","SET","maxmemory","0"]"#).status, 200);
+    assert_eq!(front.get("/v1/EXISTS/k").text(), r#"{"result":0}"#, "nothing was sent of what was refused");
+    assert_eq!(files(), before);
+}
+
 #[test]
 fn commands_and_forms() {
     let front = Front::start(&["--redis", "embedded", "--redis-allow", "@all"]);
@@ -108,15 +147,24 @@ fn etags() {
     let tag = first.header("etag").unwrap().to_owned();
     assert_eq!(first.header("cache-control"), Some("private, no-cache"));
     assert_eq!(first.header("allow"), None);
-    assert_eq!(
-        front.connect().send("DELETE", "/v1", &[], b"").header("allow"),
-        Some("GET, HEAD, POST, PUT, DELETE, OPTIONS")
-    );
+    assert_eq!(front.connect().send("DELETE", "/v1", &[], b"").header("allow"), Some("POST, OPTIONS"));
+    let lines = [("If-None-Match", "\"x\""), ("If-None-Match", tag.as_str())];
+    assert_eq!(front.connect().send("GET", "/v1/GET/k", &lines, b"").status, 304, "lines of a list are one list");
     let same = tagged(&format!("\"x\", W/{tag}"));
     assert_eq!((same.status, same.header("etag")), (304, Some(tag.as_str())));
     assert_eq!(tagged("*").status, 304);
     let head = front.connect().send("HEAD", "/v1/GET/k", &[], b"");
     assert_eq!((head.status, head.header("etag")), (200, Some(tag.as_str())));
+    // A 304 has the tag of the representation that would be sent: a compressed one's is weak.
+    front.put(&format!("/v1/SET/long/{}", "x".repeat(3000)));
+    let asked = |tag: &str| {
+        let fields = [("Accept-Encoding", "gzip"), ("If-None-Match", tag)];
+        front.connect().send("GET", "/v1/GET/long", &fields, b"")
+    };
+    let packed = asked("\"x\"");
+    let weak = packed.header("etag").unwrap();
+    assert_eq!((packed.header("content-encoding"), weak.starts_with("W/")), (Some("gzip"), true));
+    assert_eq!((asked(weak).status, asked(weak).header("etag")), (304, Some(weak)));
     let write = front.put("/v1/SET/k/2");
     assert_eq!((write.header("etag"), write.header("cache-control")), (None, Some("no-store")));
     assert_eq!(tagged(&tag).status, 200, "the value has changed");

@@ -1,0 +1,63 @@
+//! What was asked: for the log, when its answer fails.
+
+use std::error::Error;
+
+use http::{Method, Request, Uri, Version};
+
+use super::guard::OfClient;
+use super::upload::BodyError;
+
+/// A request, as the log names it.
+#[derive(Clone, Debug)]
+pub(crate) struct Asked {
+    method: Method,
+    uri: Uri,
+    version: Version,
+}
+
+impl Asked {
+    pub(super) fn of<B>(request: &Request<B>) -> Self {
+        Self { method: request.method().clone(), uri: request.uri().clone(), version: request.version() }
+    }
+
+    /// The path, so that it is one word of one line, whatever is in it.
+    pub(super) fn path(&self) -> String {
+        self.uri.path().escape_default().to_string()
+    }
+
+    /// The body of the answer has failed, or is not as long as its head says. The client sees that something is missing, and only the
+    /// log can say why. A body that is made of the request's fails with it: that is the client's doing, and no warning.
+    pub(crate) fn body_failed(&self, error: &(dyn Error + 'static)) {
+        let (method, path, protocol) = (self.method.as_str(), self.path(), format!("{:?}", self.version));
+        if is_of_client(error) {
+            tracing::debug!(method, path, protocol, "a response's body failed: {error}");
+        } else {
+            tracing::warn!(method, path, protocol, "a response's body failed: {error}");
+        }
+    }
+}
+
+/// Whether a body has failed because the request's has.
+fn is_of_client(error: &(dyn Error + 'static)) -> bool {
+    let mut next = Some(error);
+    while let Some(error) = next {
+        if error.is::<BodyError>() || error.is::<OfClient>() {
+            return true;
+        }
+        next = error.source();
+    }
+    false
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn whose_fault_it_is() {
+        let other = || axum::Error::new(std::io::Error::other("a disk"));
+        assert!(!is_of_client(&other()));
+        assert!(is_of_client(&axum::Error::new(BodyError::Gone)));
+        assert!(is_of_client(&axum::Error::new(axum::Error::new(OfClient(other().into())))));
+    }
+}
