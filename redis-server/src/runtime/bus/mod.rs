@@ -30,7 +30,7 @@ use crate::config::{Config, settings};
 use crate::exec::cluster::{bus_port, replication_port};
 use crate::exec::instance::Instance;
 use crate::exec::peer_tls;
-use crate::exec::snapshot::stand_still;
+use crate::exec::still::stand_still;
 
 /// How long a listener rests that cannot accept, as there are no more descriptors.
 const REST: Duration = Duration::from_millis(100);

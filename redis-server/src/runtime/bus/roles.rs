@@ -6,7 +6,8 @@ use std::sync::mpsc::{Sender, channel};
 use std::thread;
 
 use crate::exec::instance::Instance;
-use crate::exec::snapshot::{empty, stand_still};
+use crate::exec::snapshot::empty;
+use crate::exec::still::stand_still_to_go_on;
 
 /// What a node becomes.
 enum Role {
@@ -54,18 +55,20 @@ fn take(instance: &Arc<Instance>, role: Role) {
         Role::Replica(host, port) => Some((host, port)),
         Role::Primary => None,
         Role::Empty => {
-            if let Ok(_still) = stand_still(instance, || Ok(())) {
-                empty(instance);
+            if let Ok(still) = stand_still_to_go_on(instance) {
+                empty(instance, &still);
             }
             return;
         }
     };
-    let _units = instance.replication.units.lock();
+    instance.replication.end_link(target.as_ref());
+    let Ok(still) = stand_still_to_go_on(instance) else { return };
     match &target {
         Some((host, port)) => tracing::info!("Connecting to MASTER {host}:{port} (cluster)"),
         None => tracing::info!("MASTER MODE enabled (cluster)"),
     }
-    instance.replication.turn_to(instance, target);
+    instance.replication.turn_to(instance, target, &still);
+    drop(still);
     // Whom others have sent here meanwhile.
     instance.wake_paused();
 }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use redis_server::commands::TABLE;
 use redis_server::exec::clock::now_ms;
+use redis_server::exec::exclusive::Exclusive;
 use redis_server::exec::instance::Instance;
 use redis_server::exec::snapshot;
 use redis_server::exec::worker::Worker;
@@ -93,7 +94,7 @@ pub(super) type Outcome = Result<(), String>;
 
 impl Routes {
     pub(super) fn new(source: &Side, settings: &[(&str, &str)]) -> Self {
-        source.instance.journal.set_on(User::Aof, true);
+        source.instance.journal.turn_on(User::Aof, &Exclusive::stop(&source.instance).unwrap());
         let [restored, loaded] = [(); 2].map(|()| Side::new(settings));
         let [plain, replayed] = [(); 2].map(|()| Side::loading(settings));
         let mut routes = Self {
@@ -183,7 +184,10 @@ impl Routes {
         let len = file.len() as u64;
         // As a replica loads a primary's snapshot, which is how a file is loaded at the start, too.
         let aside = snapshot::load_aside(&self.loaded.instance, Box::new(Cursor::new(file)), len);
-        let loaded = aside.and_then(|aside| aside.take_place(&self.loaded.instance));
+        let loaded = aside.and_then(|aside| {
+            let alone = Exclusive::stop(&self.loaded.instance).expect("nobody else is at work");
+            aside.take_place(&self.loaded.instance, &alone)
+        });
         let all_said = || batch.iter().map(|it| it.said.as_str()).collect::<Vec<_>>().join("\n");
         loaded.map_err(|error| format!("a file is not loaded: {error}\n{}", all_said()))?;
         self.plain.run(&request(&["FLUSHALL"]));
