@@ -56,14 +56,16 @@ impl Machine {
         self.manual = Manual { ends_at: Some(now + timeout), replica: Some(sender), ..Manual::default() };
         self.next_period = now;
         self.log(Level::Warning, format!("Manual failover requested by replica {}.", self.nodes.at(sender).id));
-        self.act(Action::PauseWrites { until: now + PAUSE * timeout });
+        self.pauses += 1;
+        self.act(Action::PauseWrites { number: self.pauses, until: now + PAUSE * timeout });
         // On the link of the request the answer is first; what matters comes when nobody writes any more.
         self.ping(link, Kind::Ping, now);
     }
 
-    /// Nobody writes any more, as was asked for, and the stream of changes ends at `offset`.
-    pub fn writes_paused(&mut self, offset: u64, now: Millis) {
-        let Some(replica) = self.manual.replica else { return };
+    /// Nobody writes any more, as was asked for by the pause of this number, and the stream of changes ends at `offset`. Of an earlier pause
+    /// that says nothing: there have been writes since.
+    pub fn writes_paused(&mut self, number: u64, offset: u64, now: Millis) {
+        let Some(replica) = self.manual.replica.filter(|_| number == self.pauses) else { return };
         self.facts.offset = offset;
         self.manual.is_paused = true;
         self.ping_node(replica, now);
