@@ -141,7 +141,7 @@ impl Server {
         }
         begin_call();
         self.applied.fetch_add(1, SeqCst);
-        command(0, [&b"SET"[..], b"k", b"v"].into_iter());
+        draft::command(0, [&b"SET"[..], b"k", b"v"].into_iter());
         end_call(0, None::<std::iter::Empty<&[u8]>>);
         self.journal.commit();
     }
