@@ -120,7 +120,7 @@ impl Node {
                 }
                 Action::Close { link } => self.links.retain(|(other, _)| *other != link),
                 Action::Send { bytes, .. } => assert!(Packet::parse(&bytes).is_some(), "what it says is a packet"),
-                Action::PauseWrites { .. } => self.machine.writes_paused(7, self.now),
+                Action::PauseWrites { number, .. } => self.machine.writes_paused(number, 7, self.now),
                 _ => {}
             }
         }

@@ -1,6 +1,10 @@
 use std::task::Waker;
 
+use shuttle::sync::atomic::{AtomicU64, Ordering::SeqCst};
+
 use super::*;
+use crate::exec::exclusive::Exclusive;
+use crate::exec::instance::Instance;
 use crate::park::{Park, model};
 
 /// Commands of each writer.
@@ -59,7 +63,7 @@ fn reading(journal: &Arc<Journal>, read: fn(&mut Reader, &mut Vec<u8>)) -> shutt
 fn all_that_is_written_is_read_by_whoever_sleeps() {
     model(|| {
         let journal = Arc::new(Journal::default());
-        journal.set_on(User::Aof, true);
+        journal.turn_on(User::Aof, &Standstill::vouched());
         let taking = reading(&journal, |reader, bytes| {
             let mut more = Vec::new();
             reader.take(&mut more, &mut Vec::new());
@@ -89,7 +93,7 @@ fn all_that_is_written_is_read_by_whoever_sleeps() {
 fn who_comes_while_another_reads_misses_nothing() {
     model(|| {
         let journal = Arc::new(Journal::default());
-        journal.set_on(User::Replicas, true);
+        journal.turn_on(User::Replicas, &Standstill::vouched());
         let mut first = journal.reader(|| {});
         let writers = writers(&journal);
         let late = {
@@ -111,4 +115,89 @@ fn who_comes_while_another_reads_misses_nothing() {
         assert_eq!(reader.take(&mut more, &mut Vec::new()), from);
         assert_eq!(more, stream[from as usize..]);
     });
+}
+
+/// A server with a journal, whose role changes while its clients write.
+struct Server {
+    instance: Arc<Instance>,
+    journal: Arc<Journal>,
+    /// Writes that are in the data.
+    applied: AtomicU64,
+}
+
+impl Server {
+    fn new() -> Arc<Self> {
+        let journal = Arc::new(Journal::default());
+        journal.turn_on(User::Replicas, &Standstill::vouched());
+        Arc::new(Self { instance: Arc::default(), journal, applied: AtomicU64::new(0) })
+    }
+
+    /// A window of a write, as the product's: it looks at the role behind its door, and once.
+    fn write(&self) {
+        let activity = self.instance.exclusive.activity();
+        let _inside = self.instance.exclusive.enter(&activity).expect("nobody is busy");
+        if !self.journal.is_on() {
+            return;
+        }
+        begin_call();
+        self.applied.fetch_add(1, SeqCst);
+        draft::command(0, [&b"SET"[..], b"k", b"v"].into_iter());
+        end_call(0, None::<std::iter::Empty<&[u8]>>);
+        self.journal.commit();
+    }
+
+    fn writers(self: &Arc<Self>) -> Vec<shuttle::thread::JoinHandle<()>> {
+        let write = |_| {
+            let server = Arc::clone(self);
+            shuttle::thread::spawn(move || server.write())
+        };
+        (0..2).map(write).collect()
+    }
+
+    /// Becomes a replica, or a primary again. Returns where the stream ends at that moment.
+    fn turn(&self, follows: bool, is_alone: bool) -> u64 {
+        let alone = is_alone.then(|| Exclusive::stop(&self.instance).expect("nobody is busy"));
+        let vouched = Standstill::vouched();
+        self.journal.follow(follows, alone.as_deref().unwrap_or(&vouched));
+        self.journal.offset()
+    }
+}
+
+/// What a server has in its data when it becomes a replica is in the stream with which it goes on, and no more comes.
+fn becomes_a_replica(is_alone: bool) {
+    let server = Server::new();
+    let writers = server.writers();
+    let end = server.turn(true, is_alone);
+    writers.into_iter().for_each(|writer| writer.join().unwrap());
+    assert_eq!(server.journal.offset(), end, "a change stands behind the end of the own stream");
+    assert_eq!(end > 0, server.applied.load(SeqCst) > 0, "a change is in the data and not in the stream");
+}
+
+/// The old name of a promoted server's stream is good up to where its primary's stream has ended: nothing of its own is there.
+fn becomes_a_primary(is_alone: bool) {
+    let server = Server::new();
+    server.turn(true, true);
+    let writers = server.writers();
+    assert_eq!(server.turn(false, is_alone), 0, "a change of its own goes by the old name");
+    writers.into_iter().for_each(|writer| writer.join().unwrap());
+}
+
+#[test]
+fn role_changes_are_alone() {
+    model(|| becomes_a_replica(true));
+    model(|| becomes_a_primary(true));
+}
+
+/// The model finds the fault that role changes had, which only held back a primary's commands.
+#[test]
+#[should_panic(expected = "a change stands behind the end of the own stream")]
+fn a_replica_that_is_made_beside_windows_is_found() {
+    model(|| becomes_a_replica(false));
+}
+
+/// The same the other way round.
+#[test]
+#[should_panic(expected = "a change of its own goes by the old name")]
+fn a_primary_that_is_made_beside_windows_is_found() {
+    model(|| becomes_a_primary(false));
 }

@@ -60,6 +60,8 @@ pub enum Action {
     DeleteAll,
     /// Let no client write until then: a replica is about to take over.
     PauseWrites {
+        /// Names this pause.
+        number: u64,
         /// When it ends of its own accord.
         until: Millis,
     },

@@ -4,9 +4,9 @@ use bytes::Bytes;
 
 use super::row::Result;
 use crate::keyspace::Key;
-use crate::protocol::Span;
 use crate::protocol::error::Error;
 use crate::protocol::number;
+use crate::protocol::{MAX_REQUEST, Span};
 
 /// Arguments from this length on are taken over without a copy, where the input buffer is not much larger.
 const SHARE_MIN: usize = 16 * 1024;
@@ -217,6 +217,13 @@ impl OwnedArgs {
         self.bytes.shrink_to(KEPT);
         self.spans.clear();
         self.spans.shrink_to(KEPT / size_of::<Span>());
+    }
+
+    /// Whether so many bytes more can be appended: offsets have 32 bits. There is always room for the digits of as many numbers as a call of
+    /// Lua's can have arguments.
+    pub fn has_room_for(&self, len: usize) -> bool {
+        const NUMBERS: usize = 1 << 20;
+        self.bytes.len() + len <= MAX_REQUEST - NUMBERS
     }
 
     /// Appends an argument.

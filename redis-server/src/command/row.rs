@@ -49,6 +49,8 @@ pub enum Footprint {
     Everything,
     /// Nothing, because nobody else runs meanwhile: scripts, whose keys are not known before.
     Alone,
+    /// Nothing, because the server stands still meanwhile: no other command runs, and no unit of a primary's stream either.
+    Still,
     /// The footprint that the function returns for the arguments, which is never this variant again.
     Depends(fn(Args<'_>) -> Self),
 }

@@ -11,12 +11,8 @@ use crate::exec::replication::{FailoverRequest, FailoverStage, LinkStage, Primar
 use crate::protocol::error::{Error, shown};
 use crate::protocol::split_words;
 
-/// The reply if commands of the primary do not end in time. Their thread may wait for a lock of this call.
-const BUSY: Error = Error::Static("ERR The primary's commands take too long, try again");
 /// Bytes from which on a replica's address is too long, as in Redis (`NET_HOST_STR_LEN`).
 const MAX_HOST: usize = 256;
-/// How long REPLICAOF waits for commands of a primary that run.
-const PATIENCE: Duration = Duration::from_secs(1);
 
 /// `PSYNC replicationid offset [FAILOVER]`
 fn psync(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
@@ -30,10 +26,15 @@ fn psync(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     ask(cx, SyncRequest::Partial(String::from_utf8_lossy(args.at(1)).into_owned(), offset))
 }
 
-/// Where the stream is must not be decided in the middle of a transaction, which may have cut the link itself. FAILOVER waits for commands
-/// of the primary, and these would wait for the holder of `Alone`.
+/// Where the stream is must not be decided in the middle of a transaction, which may have cut the link itself. With FAILOVER this is a role
+/// change.
 fn behind_transactions(args: Args<'_>) -> Footprint {
-    if args.len() > 3 { Footprint::Keys } else { Footprint::Alone }
+    if args.len() > 3 { Footprint::Still } else { Footprint::Alone }
+}
+
+/// The end of a failover may be a role change.
+fn ends_failover(args: Args<'_>) -> Footprint {
+    if args.len() == 2 && args.is(1, "abort") { Footprint::Still } else { Footprint::Keys }
 }
 
 /// The primary that this server follows wants to change places.
@@ -45,8 +46,7 @@ fn take_over(cx: &Ctx<'_>, id: &[u8]) -> Result {
     if !id.eq_ignore_ascii_case(replication.ids().id.as_bytes()) {
         return Err(Error::Static("ERR PSYNC FAILOVER replid must match my replid."));
     }
-    let _units = replication.units.try_lock(PATIENCE).ok_or(BUSY)?;
-    replication.turn_to(cx.instance(), None);
+    replication.turn_to(cx.instance(), None, cx.still()?);
     tracing::info!("MASTER MODE enabled (failover request from '{}')", cx.client.shared.addr);
     Ok(())
 }
@@ -81,7 +81,7 @@ fn failover(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     let (replication, instance) = (&cx.instance().replication, cx.instance());
     if !aborts {
         replication.begin_failover(instance, request)?;
-    } else if !replication.abort_failover(instance, "Failover manually aborted") {
+    } else if !replication.abort_failover(instance, "Failover manually aborted", cx.still()?) {
         return Err(Error::Static("ERR No failover in progress."));
     }
     cx.reply.ok();
@@ -198,9 +198,9 @@ fn replicaof(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     if replication.failover() != FailoverStage::None {
         return Err(Error::Static("ERR REPLICAOF not allowed while failing over."));
     }
-    let _units = replication.units.try_lock(PATIENCE).ok_or(BUSY)?;
+    let still = cx.still()?;
     let (caller, client) = (&cx.client.shared.addr, cx.client.shared.id);
-    replication.turn_to(cx.instance(), target.clone());
+    replication.turn_to(cx.instance(), target.clone(), still);
     match target {
         Some((host, port)) => tracing::info!(client, caller, "REPLICAOF {host}:{port} enabled (user request)"),
         None => tracing::info!(client, caller, "MASTER MODE enabled (user request)"),
@@ -245,10 +245,10 @@ const ANY_TIME: Flags = Flags::NOSCRIPT.and(Flags::LOADING).and(Flags::STALE);
 /// The table.
 #[rustfmt::skip]
 pub(super) static FAMILY: Family = Family { group: "server", category: Categories(0), commands: &[
-    cmd("failover", -1, failover, Flags::ADMIN.and(Flags::NOSCRIPT).and(Flags::STALE), &[]),
+    cmd("failover", -1, failover, Flags::ADMIN.and(Flags::NOSCRIPT).and(Flags::STALE), &[]).locks(Footprint::Depends(ends_failover)),
     cmd("psync",    -3, psync,    LINK, &[]).locks(Footprint::Depends(behind_transactions)),
-    cmd("replicaof", 3, replicaof, FOLLOW, &[]),
-    cmd("slaveof",   3, replicaof, FOLLOW, &[]),
+    cmd("replicaof", 3, replicaof, FOLLOW, &[]).locks(Footprint::Still),
+    cmd("slaveof",   3, replicaof, FOLLOW, &[]).locks(Footprint::Still),
     cmd("replconf", -1, replconf, ANY_TIME.and(Flags::ADMIN).and(Flags::ALLOW_BUSY), &[]).role(Role::Replica),
     cmd("role",      1, role,     ANY_TIME.and(Flags::FAST), &[]).also(ADMINISTRATIVE),
     cmd("sync",      1, sync,     LINK, &[]).locks(Footprint::Alone),

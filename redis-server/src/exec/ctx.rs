@@ -12,9 +12,11 @@ use crate::command::{Args, Registry, Result, Row};
 use crate::config::{Config, Switch};
 use crate::exec::aof;
 use crate::exec::blocking;
+use crate::exec::exclusive::Alone;
 use crate::exec::instance::Instance;
 use crate::exec::panics;
 use crate::exec::replication::Copies;
+use crate::exec::still::Still;
 use crate::exec::tracking;
 use crate::exec::worker::Worker;
 use crate::journal;
@@ -237,12 +239,20 @@ impl<'a> Ctx<'a> {
         self.worker.show_to_monitors(self, args);
     }
 
-    /// Replaces all data by what the append-only file has, in a call that is alone with the data.
+    /// Replaces all data by what the append-only file has.
     ///
     /// # Errors
     /// The file cannot be loaded.
-    pub fn reload_aof(&self) -> std::result::Result<(), aof::LoadError> {
-        aof::reload(self.worker)
+    pub fn reload_aof(&self, alone: &Alone) -> std::result::Result<(), aof::LoadError> {
+        aof::reload(self.worker, alone)
+    }
+
+    /// What a call of [`Footprint::Still`](crate::command::Footprint) holds.
+    ///
+    /// # Errors
+    /// Data is loaded.
+    pub fn still(&self) -> Result<&'a Still> {
+        self.worker.still.as_ref().ok_or(Error::Loading)
     }
 
     /// Database `db`, if the call has locked it: the client's own, or any in a call that has locked everything.

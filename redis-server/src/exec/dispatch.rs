@@ -253,6 +253,29 @@ fn refused_by_replica(instance: &Instance, row: &Row, client: &Client, args: Arg
     (is_stale && is_any(&|row, args| !flags_of(instance, row, args).has(Flags::STALE))).then_some(Error::STALE)
 }
 
+/// Why a call that was admitted does not run after all: this server has become a replica since. What it changed would be in the data and
+/// not in the stream, which the new primary may go on with. The caller is at work with the data, so the role stays as it is.
+#[inline]
+pub(crate) fn refused_since(worker: &Worker, client: &Client, call: &Call<'_>) -> Option<Error> {
+    if !worker.instance.replication.is_replica() || worker.loads {
+        return None;
+    }
+    refused_by_new_role(worker, client, call)
+}
+
+#[cold]
+fn refused_by_new_role(worker: &Worker, client: &Client, call: &Call<'_>) -> Option<Error> {
+    let instance = &worker.instance;
+    if !instance.replication.is_read_only(&instance.config) || !may_write(instance, call.row, client, call.args) {
+        return None;
+    }
+    match judge(worker, client, call.row, call.args) {
+        // A node of a cluster says where the keys are.
+        Err(Admission::Refuse(error, _)) => Some(error),
+        _ => refused_by_replica(instance, call.row, client, call.args),
+    }
+}
+
 /// Where a client is sent that wants data of a replica and can be sent elsewhere, unless a replica's are good enough for what
 /// it reads (<https://valkey.io/commands/client-capa/>).
 fn redirection(instance: &Instance, row: &Row, client: &Client, args: Args<'_>) -> Option<Error> {
@@ -393,13 +416,24 @@ fn pass_on(worker: &Worker, client: &mut Client, admission: Admission, args: Arg
     Passed::Done
 }
 
-/// Whether a call runs alone with the data: a script, or a transaction with one.
+/// Whether a call runs alone with the data: a script, a role change, or a transaction with one.
 #[inline]
 fn runs_alone(row: &Row, args: Args<'_>, client: &Client) -> bool {
-    let alone = |row: &Row, args| matches!(row.command.footprint_of(args), Footprint::Alone);
+    has_footprint(row, args, client, |footprint| matches!(footprint, Footprint::Alone | Footprint::Still))
+}
+
+/// Whether a call that runs alone needs that the server stands still.
+pub(crate) fn needs_still(call: &Call<'_>, client: &Client) -> bool {
+    has_footprint(call.row, call.args, client, |footprint| matches!(footprint, Footprint::Still))
+}
+
+#[inline]
+fn has_footprint(row: &Row, args: Args<'_>, client: &Client, is: impl Fn(Footprint) -> bool) -> bool {
     match &client.multi {
-        Some(multi) if row.command.role == Role::Exec => multi.queue.iter().any(|(row, args)| alone(row, args.args())),
-        _ => alone(row, args),
+        Some(multi) if row.command.role == Role::Exec => {
+            multi.queue.iter().any(|(row, args)| is(row.command.footprint_of(args.args())))
+        }
+        _ => is(row.command.footprint_of(args)),
     }
 }
 

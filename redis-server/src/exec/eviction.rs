@@ -134,6 +134,8 @@ pub struct Evictor {
 #[cold]
 pub fn make_room(worker: &Worker) -> Room {
     with_turns(worker, |policy| match worker.instance.exclusive.enter(&worker.activity) {
+        // A server that has become a replica since removes nothing.
+        Ok(_inside) if worker.instance.replication.is_replica() => Room::Enough,
         Ok(_inside) => worker.evictor.borrow_mut().run(worker, policy),
         Err(Busy) => Room::Coming,
     })

@@ -22,6 +22,7 @@
 
 use std::collections::VecDeque;
 use std::hint::spin_loop;
+use std::ops::Deref;
 use std::sync::atomic::Ordering::{Relaxed, Release, SeqCst};
 use std::sync::atomic::{AtomicU32, AtomicU64};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, RwLock};
@@ -32,6 +33,7 @@ use crossbeam_utils::CachePadded;
 use crate::clients::client::ClientShared;
 use crate::exec::instance::Instance;
 use crate::exec::slow::Marks;
+use crate::journal::Standstill;
 
 /// Looks at a flag before a thread goes to sleep: most windows of commands, and most scripts, are shorter.
 const SPINS: u32 = 500;
@@ -151,13 +153,35 @@ impl Drop for Inside<'_> {
     }
 }
 
-/// Somebody is alone with the data until this is dropped.
+/// Its holder is alone with the data until this is dropped. Functions that change something for all windows at once take a
+/// reference to it: a window sees such a change as a whole or not at all.
 #[derive(Debug)]
-pub struct Alone(Arc<Instance>);
+pub struct Alone {
+    instance: Arc<Instance>,
+    standstill: Standstill,
+    /// Whether windows go on when this is dropped: it is not a part of another stop.
+    ends: bool,
+}
+
+impl Alone {
+    fn new(instance: &Arc<Instance>, ends: bool) -> Self {
+        Self { instance: Arc::clone(instance), standstill: Standstill::vouched(), ends }
+    }
+}
+
+impl Deref for Alone {
+    type Target = Standstill;
+
+    fn deref(&self) -> &Standstill {
+        &self.standstill
+    }
+}
 
 impl Drop for Alone {
     fn drop(&mut self) {
-        self.0.exclusive.change(OPEN);
+        if self.ends {
+            self.instance.exclusive.change(OPEN);
+        }
     }
 }
 
@@ -329,7 +353,7 @@ impl Exclusive {
         }
         exclusive.state.store(ALONE, SeqCst);
         drop(line);
-        let alone = Alone(Arc::clone(instance));
+        let alone = Alone::new(instance, true);
         lock(&exclusive.activities).iter().for_each(|activity| activity.pass_by());
         Ok(alone)
     }
@@ -495,9 +519,9 @@ impl Exclusive {
         self.change(OPEN);
     }
 
-    /// Who loads is alone with the data.
-    pub fn stop_as_loader(instance: &Arc<Instance>) -> Alone {
-        Alone(Arc::clone(instance))
+    /// For a thread with which nobody else is at work, as nobody is served yet or as it is a part of a call that is alone.
+    pub fn already_stopped(instance: &Arc<Instance>) -> Alone {
+        Alone::new(instance, false)
     }
 
     /// Has nobody wait any longer. Only who is alone may call this.

@@ -28,6 +28,7 @@ pub mod script;
 pub mod session;
 pub mod slow;
 pub mod snapshot;
+pub mod still;
 pub mod tracking;
 pub mod transaction;
 pub mod window;

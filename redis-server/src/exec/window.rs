@@ -9,7 +9,7 @@ use crate::clients::client::{Client, Multi, ReplyMode, flag};
 use crate::command::{Args, Flags, Footprint, Role, Row};
 use crate::exec::blocking::{self, Waiting};
 use crate::exec::cluster::{self, Refused};
-use crate::exec::dispatch::{Call, Passed, refuse};
+use crate::exec::dispatch::{self, Call, Passed, refuse};
 use crate::exec::eviction;
 use crate::exec::exclusive::{Busy, Inside};
 use crate::exec::panics::Blame;
@@ -43,6 +43,10 @@ pub fn run(worker: &Worker, client: &mut Client, calls: &[Call<'_>], reply: &mut
             None => return (calls.len(), Passed::Done),
         },
     };
+    if calls.iter().any(|call| dispatch::refused_since(worker, client, call).is_some()) {
+        drop(inside);
+        return run_apart(worker, client, calls, reply);
+    }
     let is_marked = inside.as_ref().is_some_and(|inside| inside.marked);
     let (free, held) = if is_marked { slow::unmarked(worker, client, calls) } else { (calls.len(), None) };
     let mut done = 0;
@@ -63,6 +67,23 @@ pub fn run(worker: &Worker, client: &mut Client, calls: &[Call<'_>], reply: &mut
         done += window.done;
     }
     (done, held.map_or(Passed::Done, Passed::Held))
+}
+
+/// [`run`] for calls of which some do not run any more: each in a window of its own.
+#[cold]
+#[inline(never)]
+fn run_apart(worker: &Worker, client: &mut Client, calls: &[Call<'_>], reply: &mut Reply) -> (usize, Passed) {
+    for (at, call) in calls.iter().enumerate() {
+        if let Some(error) = dispatch::refused_since(worker, client, call) {
+            refuse(worker, client, Some(call.row), error, reply);
+            continue;
+        }
+        let (done, passed) = run(worker, client, std::slice::from_ref(call), reply);
+        if !matches!(passed, Passed::Done) {
+            return (at + done, passed);
+        }
+    }
+    (calls.len(), Passed::Done)
 }
 
 /// Begins a worker's work while somebody is alone for too long, or data is loaded: without being counted as at work, if all calls may
@@ -321,7 +342,7 @@ fn lock<'a>(worker: &'a Worker, client: &Client, calls: &[Call<'_>], keys: &mut 
             }
             _ => (database.lock_keys(keys, now), Vec::new()),
         },
-        Footprint::Alone => (database.lock_none(now), Vec::new()),
+        Footprint::Alone | Footprint::Still => (database.lock_none(now), Vec::new()),
         Footprint::Database(access) => (database.lock_all(access, now), Vec::new()),
         Footprint::Everything | Footprint::Depends(_) => {
             let mut others: Vec<_> = instance.databases().iter().map(|db| db.lock_all(Access::Write, now)).collect();
@@ -343,7 +364,7 @@ pub(crate) fn marks(worker: &Worker, client: &Client, call: &Call<'_>, walks: bo
             let keys = declared_keys(database, client, call);
             Marks::keys(client.db, keys.iter().map(|(key, access)| (key.hash(), *access)))
         }
-        Footprint::Alone => Marks::None,
+        Footprint::Alone | Footprint::Still => Marks::None,
         Footprint::Database(access) => whole(Some(client.db), access),
         Footprint::Everything | Footprint::Depends(_) => whole(None, Access::Write),
     }
@@ -375,9 +396,11 @@ fn footprint_of_queue(multi: &Multi) -> Footprint {
             // Keys behind a SELECT belong to a database that is not known yet; a survey looks into all
             // databases, which it must not wait for while it holds a part of one.
             _ if matches!(command.role, Role::Select | Role::Survey) => return Footprint::Everything,
-            Footprint::WalkEverything | Footprint::Everything | Footprint::Alone | Footprint::Depends(_) => {
-                return Footprint::Everything;
-            }
+            Footprint::WalkEverything
+            | Footprint::Everything
+            | Footprint::Alone
+            | Footprint::Still
+            | Footprint::Depends(_) => return Footprint::Everything,
             Footprint::Database(wanted) => {
                 access = access.max(wanted);
                 whole = true;
@@ -415,6 +438,10 @@ pub(crate) fn run_among_others<'a>(
 /// Runs a queued command inside EXEC, under EXEC's locks.
 pub fn run_queued(cx: &mut Ctx<'_>, row: &'static Row, args: Args<'_>) {
     if cx.worker.is_alone {
+        if let Some(error) = dispatch::refused_since(cx.worker, cx.client, &Call { row, args }) {
+            cx.refused(row, &error);
+            return cx.reply.error(&error);
+        }
         let ready = run_among_others(cx.worker, cx.client, row, args, cx.reply);
         cx.ready.extend(ready);
         // It may have been SELECT.

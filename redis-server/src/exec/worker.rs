@@ -13,6 +13,7 @@ use crate::exec::eviction::Evictor;
 use crate::exec::exclusive::Activity;
 use crate::exec::instance::Instance;
 use crate::exec::script::Spare;
+use crate::exec::still::Still;
 use crate::observe::stats::WorkerStats;
 use crate::observe::{Measured, Observed, Shown};
 use crate::protocol::error::Error;
@@ -48,6 +49,8 @@ pub struct Worker {
     pub routes: bool,
     /// Whether it runs what others have said, who alone say what goes when: files that are loaded, or a primary.
     pub loads: bool,
+    /// What a call holds for which the server stands still.
+    pub(crate) still: Option<Still>,
     /// What runs scripts, between two of them.
     pub spare: RefCell<Spare>,
     /// Whether somebody goes on with a script that was interrupted because it takes too long.
@@ -102,6 +105,7 @@ impl Worker {
             is_slow: false,
             is_script: false,
             loads: false,
+            still: None,
             spare: RefCell::default(),
             goes_on: Cell::new(false),
             panicked: Cell::new(None),
@@ -159,6 +163,7 @@ impl Worker {
             loads: self.loads,
             // What runs alone is judged before it does, and what a script calls by the script.
             routes: false,
+            still: None,
             spare: RefCell::default(),
             goes_on: Cell::new(false),
             panicked: Cell::new(None),

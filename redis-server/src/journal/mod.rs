@@ -42,6 +42,17 @@ pub enum User {
     Moves = 4,
 }
 
+/// Proof that no window is open: none has looked at the journal's flags, or at where it ends, before they change.
+#[derive(Debug)]
+pub struct Standstill(());
+
+impl Standstill {
+    /// Only [`Exclusive`](crate::exec::exclusive::Exclusive) vouches for that, and tests.
+    pub(crate) fn vouched() -> Self {
+        Self(())
+    }
+}
+
 /// The bit of [`Journal::users`] that says that nothing is written down for a while.
 const MUTE: u8 = 1 << 6;
 /// The bit of [`Journal::users`] that says that the stream is another server's.
@@ -80,9 +91,8 @@ impl Journal {
         self.users.load(Relaxed) & user as u8 != 0
     }
 
-    /// From now on the stream is another server's ([`Journal::relay`]), or its own again. Meanwhile, no other thread may change the data;
-    /// reads are allowed.
-    pub fn follow(&self, on: bool) {
+    /// From now on the stream is another server's ([`Journal::relay`]), or its own again.
+    pub fn follow(&self, on: bool, _: &Standstill) {
         let mut stream = self.stream();
         if on {
             self.users.fetch_or(FOLLOWS, Relaxed);
@@ -110,25 +120,25 @@ impl Journal {
         self.appended(stream);
     }
 
-    /// From now on changes are written down for this user, or no longer. Meanwhile, no other thread may work with the data, because a
-    /// window checks the flag once.
-    pub fn set_on(&self, user: User, on: bool) {
-        if on {
-            if !self.is_on() {
-                self.reset_db();
-            }
-            self.users.fetch_or(user as u8, Relaxed);
-        } else {
-            self.users.fetch_and(!(user as u8), Relaxed);
+    /// From now on changes are written down for this user. A window checks the flag once.
+    pub fn turn_on(&self, user: User, standstill: &Standstill) {
+        if !self.is_on() {
+            self.reset_db(standstill);
         }
+        self.users.fetch_or(user as u8, Relaxed);
     }
 
-    /// [`Journal::set_on`] for one of several [moves](User::Moves).
-    pub fn begin_move(&self) {
+    /// Changes are no longer written down for this user. Windows that are open may still write some down, which it ignores.
+    pub fn turn_off(&self, user: User) {
+        self.users.fetch_and(!(user as u8), Relaxed);
+    }
+
+    /// [`Journal::turn_on`] for one of several [moves](User::Moves).
+    pub fn begin_move(&self, standstill: &Standstill) {
         let mut moves = self.moves.lock().unwrap_or_else(PoisonError::into_inner);
         *moves += 1;
         if *moves == 1 {
-            self.set_on(User::Moves, true);
+            self.turn_on(User::Moves, standstill);
         }
     }
 
@@ -137,7 +147,7 @@ impl Journal {
         let mut moves = self.moves.lock().unwrap_or_else(PoisonError::into_inner);
         *moves -= 1;
         if *moves == 0 {
-            self.set_on(User::Moves, false);
+            self.turn_off(User::Moves);
         }
     }
 
@@ -148,15 +158,15 @@ impl Journal {
 
     /// The stream goes on at `offset`, as another one, in this database if it is known. The journal drops the earlier bytes, and readers of
     /// them get nothing more.
-    pub fn begin_at(&self, offset: u64, db: Option<usize>) {
+    pub fn begin_at(&self, offset: u64, db: Option<usize>, _: &Standstill) {
         let mut stream = self.stream();
         stream.begin_at(offset);
         stream.db = db;
         self.end.store(offset, Release);
     }
 
-    /// Suspends the recording of changes for all users (`DEBUG LOADAOF`), or resumes it. Meanwhile, no other thread may work with the data.
-    pub fn mute(&self, on: bool) {
+    /// Suspends the recording of changes for all users (`DEBUG LOADAOF`), or resumes it.
+    pub fn mute(&self, on: bool, _: &Standstill) {
         if on {
             self.users.fetch_or(MUTE, Relaxed);
         } else {
@@ -166,7 +176,7 @@ impl Journal {
 
     /// The next command starts with its database (SELECT), whatever the database before. Returns the offset at which it will stand. A
     /// stream that is another server's cannot be told to say so: its database is returned, too.
-    pub fn reset_db(&self) -> (u64, Option<usize>) {
+    pub fn reset_db(&self, _: &Standstill) -> (u64, Option<usize>) {
         let mut stream = self.stream();
         if self.users.load(Relaxed) & FOLLOWS != 0 {
             return (self.offset(), stream.db);
@@ -276,11 +286,15 @@ impl Journal {
         }
     }
 
-    /// Appends a command that is for replicas only: it changes nothing, and no file keeps it. Returns the offset behind it.
+    /// Appends a command that is for replicas only: it changes nothing, and no file keeps it. Returns the offset behind it. A stream
+    /// that is another server's takes none: its offsets are that server's.
     pub fn tell_replicas(&self, words: &[&[u8]]) -> u64 {
         let mut bytes = Vec::new();
         encode_command(&mut bytes, words.iter().copied());
         let mut stream = self.stream();
+        if self.users.load(Relaxed) & FOLLOWS != 0 {
+            return stream.end();
+        }
         stream.push_apart(bytes.into());
         self.appended(stream)
     }

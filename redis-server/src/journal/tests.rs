@@ -34,7 +34,7 @@ fn units_databases_and_removals() {
     let mut reader = journal.reader(|| {});
     journal.removed(0, b"unheard", false);
     assert_eq!(journal.offset(), 0);
-    journal.set_on(User::Aof, true);
+    journal.turn_on(User::Aof, &Standstill::vouched());
 
     call(0, "SET a 1");
     call(0, "SET b 2");
@@ -74,7 +74,7 @@ fn units_databases_and_removals() {
     journal.commit();
     assert_eq!(taken(&mut reader), "MULTI; DEL m; DEL n; COPY m n; EXEC");
 
-    journal.reset_db();
+    journal.reset_db(&Standstill::vouched());
     begin_call();
     replace();
     command(4, [&b"PERSIST"[..], b"k"].into_iter());
@@ -90,13 +90,13 @@ fn units_databases_and_removals() {
 #[test]
 fn offsets_are_bytes_and_the_reader_is_woken_once() {
     let (journal, woken) = (Arc::new(Journal::default()), Arc::new(AtomicU64::new(0)));
-    journal.begin_at(1000, None);
+    journal.begin_at(1000, None, &Standstill::vouched());
     let count = Arc::clone(&woken);
     let mut reader = journal.reader(move || _ = count.fetch_add(1, Relaxed));
     let (mut bytes, mut apart) = (vec![1, 2, 3], Vec::new());
     assert_eq!(reader.take(&mut bytes, &mut apart), 1000);
     assert!(bytes.is_empty());
-    journal.set_on(User::Aof, true);
+    journal.turn_on(User::Aof, &Standstill::vouched());
     let large = "x".repeat(100_000);
     for text in ["A", &large, "B"] {
         call(0, text);
@@ -139,7 +139,7 @@ fn every_reader_reads_the_same_stream() {
             (state >> 33) as usize % below
         };
         let journal = Arc::new(Journal::default());
-        journal.set_on(User::Replicas, true);
+        journal.turn_on(User::Replicas, &Standstill::vouched());
         let backlog = [0, 100, 10_000, 1_000_000][random(4)];
         journal.keep_backlog(backlog);
         let (mut whole, mut readers) = (Vec::new(), Vec::<Reader>::new());
@@ -190,7 +190,7 @@ fn every_reader_reads_the_same_stream() {
 #[test]
 fn what_is_kept_for_a_slow_reader_is_there_for_all() {
     let journal = Arc::new(Journal::default());
-    journal.set_on(User::Replicas, true);
+    journal.turn_on(User::Replicas, &Standstill::vouched());
     journal.keep_backlog(16 * 1024);
     let (slow, begin) = (journal.reader(|| {}), journal.offset());
     for _ in 0..100 {
@@ -209,7 +209,7 @@ fn what_is_kept_for_a_slow_reader_is_there_for_all() {
 fn a_panic_leaves_nothing_of_its_call() {
     let journal = Arc::new(Journal::default());
     let mut reader = journal.reader(|| {});
-    journal.set_on(User::Aof, true);
+    journal.turn_on(User::Aof, &Standstill::vouched());
     begin_call();
     begin_call();
     forget();

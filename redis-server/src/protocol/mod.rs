@@ -16,5 +16,5 @@ mod request;
 pub use encode::encode_command;
 pub use reply::{Mark, Reply};
 pub use request::{
-    Inline, Parser, ProtocolError, RequestLimits, Span, parse_whole_commands, split_inline, split_words,
+    Inline, MAX_REQUEST, Parser, ProtocolError, RequestLimits, Span, parse_whole_commands, split_inline, split_words,
 };

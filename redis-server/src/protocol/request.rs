@@ -15,6 +15,9 @@ const MAX_BULK_UNAUTHENTICATED: i64 = 16 * 1024;
 /// The largest count that [`parse_whole_commands`] reads.
 const MAX_SHORT: usize = 999;
 
+/// Most bytes of a request: a [`Span`] has 32 bits.
+pub const MAX_REQUEST: usize = u32::MAX as usize;
+
 /// Where one argument stands in the input, in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Span {
@@ -34,7 +37,7 @@ pub struct RequestLimits {
 }
 
 impl RequestLimits {
-    /// Of what a server has written, a primary or this one: offsets have 32 bits.
+    /// Of what a server has written, a primary or this one.
     pub(crate) const OF_SERVERS: Self = Self { max_bulk_len: 1 << 31, authenticated: true };
 }
 
@@ -59,6 +62,8 @@ pub enum ProtocolError {
     InlineTooLong,
     /// A quote in an inline command is not closed.
     UnbalancedQuotes,
+    /// More than [`MAX_REQUEST`] bytes.
+    RequestTooLong,
 }
 
 impl fmt::Display for ProtocolError {
@@ -77,6 +82,7 @@ impl fmt::Display for ProtocolError {
             Self::UnauthenticatedBulk => f.write_str("unauthenticated bulk length"),
             Self::InlineTooLong => f.write_str("too big inline request"),
             Self::UnbalancedQuotes => f.write_str("unbalanced quotes in request"),
+            Self::RequestTooLong => write!(f, "too big request, which may have {MAX_REQUEST} bytes"),
         }
     }
 }
@@ -111,6 +117,20 @@ impl Parser {
         spans: &mut Vec<Span>,
         limits: &RequestLimits,
     ) -> Result<Option<usize>, ProtocolError> {
+        self.parse_within::<MAX_REQUEST>(input, start, spans, limits)
+    }
+
+    /// [`Parser::parse`], where spans reach `MOST` bytes far. A command that ends behind that in the input, and is not too long itself, needs
+    /// that what stands in front of it goes.
+    #[inline]
+    fn parse_within<const MOST: usize>(
+        &mut self,
+        input: &[u8],
+        start: usize,
+        spans: &mut Vec<Span>,
+        limits: &RequestLimits,
+    ) -> Result<Option<usize>, ProtocolError> {
+        let reach = input.len().min(MOST);
         let mut at = start + self.cursor;
         let mut left = match self.args_left {
             Some(left) => left,
@@ -136,11 +156,15 @@ impl Parser {
                     bulk_length(count, limits)?
                 }
             };
-            if input.len() - at < len as usize + 2 {
+            let end = at + len as usize + 2;
+            if end > reach {
+                if end - start > MOST {
+                    return Err(ProtocolError::RequestTooLong);
+                }
                 return Ok(self.pause(at - start, left, Some(len)));
             }
             spans.push(Span { start: at as u32, len });
-            at += len as usize + 2;
+            at = end;
             self.bulk = None;
             left -= 1;
         }
@@ -190,6 +214,8 @@ pub fn parse_whole_commands<const N: usize>(
     spans: &mut Vec<Span>,
     ends: &mut ArrayVec<(usize, usize), N>,
 ) -> usize {
+    // What stands behind that waits until those in front of it are gone.
+    let input = &input[..input.len().min(MAX_REQUEST)];
     let most = if limits.authenticated { MAX_SHORT } else { MAX_ARGS_UNAUTHENTICATED as usize };
     if limits.max_bulk_len < MAX_SHORT as u64 {
         return at;
@@ -436,6 +462,35 @@ mod tests {
         check(b"*2\r\n$4\r\nECHO\r\n$12\r\nhello\r\nworld\r\n", &[b"ECHO", b"hello\r\nworld"]);
         check(b"*0\r\n", &[]);
         check(b"*-1\r\n", &[]);
+    }
+
+    /// Spans that reach 100 bytes far stand for those of 4 GiB.
+    #[test]
+    fn no_span_is_cut_off() {
+        const MOST: usize = 100;
+        let command = |len: usize| format!("*2\r\n$1\r\nk\r\n${len}\r\n{}\r\n", "x".repeat(len)).into_bytes();
+        let overhead = command(10).len() - 10;
+        let (longest, longer) = (command(MOST - overhead), command(MOST - overhead + 1));
+        let parse = |parser: &mut Parser, input: &[u8], start, spans: &mut Vec<Span>| {
+            parser.parse_within::<MOST>(input, start, spans, &LIMITS)
+        };
+        assert_eq!(parse(&mut Parser::default(), &longest, 0, &mut Vec::new()), Ok(Some(MOST)));
+        // As soon as the length is known, and not when so much has come.
+        for input in [&longer[..], &longer[..20]] {
+            let refused = parse(&mut Parser::default(), input, 0, &mut Vec::new());
+            assert_eq!(refused, Err(ProtocolError::RequestTooLong));
+        }
+        // Where it only stands too far behind, it waits until what is in front of it is gone.
+        let (mut parser, mut spans) = (Parser::default(), Vec::new());
+        let input = [&command(10)[..], &longest].concat();
+        let start = input.len() - MOST;
+        assert_eq!(parse(&mut parser, &input, start, &mut spans), Ok(None));
+        assert!(parser.in_command());
+        Parser::relocate(&mut spans, start);
+        assert_eq!(parse(&mut parser, &input[start..], 0, &mut spans), Ok(Some(MOST)));
+        let words: Vec<_> =
+            spans.iter().map(|span| &input[start..][span.start as usize..][..span.len as usize]).collect();
+        assert_eq!(words, [&b"k"[..], "x".repeat(MOST - overhead).as_bytes()]);
     }
 
     #[test]

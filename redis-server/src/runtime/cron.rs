@@ -100,6 +100,10 @@ impl Expiry {
                 let began = now_ms();
                 // A script is alone with the data: what expires meanwhile has time until it ends.
                 let Some(inside) = instance.exclusive.try_enter(&worker.activity) else { return };
+                if instance.replication.is_replica() {
+                    // Since just now: its primary says what expires.
+                    return;
+                }
                 let removed = database.expire_shard(shard, began, EXPIRE_SLICE);
                 drop(inside);
                 let done = removed.is_done;

@@ -1,9 +1,11 @@
 //! Nodes of a cluster: what clients are told, slots that move, a file that outlives its server.
 
+use std::io::Write;
 use std::net::{TcpListener, TcpStream};
+use std::time::{Duration, Instant};
 
 use super::support::process::{Process, ask, next_reply};
-use super::support::resp::Value;
+use super::support::resp::{Value, request};
 use super::support::{PATIENCE, until};
 
 /// Two ports that are free just now.
@@ -65,6 +67,13 @@ impl Node {
 
     pub(crate) fn ask(&self, line: &str) -> Value {
         ask(&mut self.connect(), &line.split(' ').collect::<Vec<_>>())
+    }
+
+    fn answers_within(&self, time: Duration) -> bool {
+        let mut stream = self.connect();
+        stream.set_read_timeout(Some(time)).unwrap();
+        stream.write_all(&request(&["DBSIZE"])).unwrap();
+        stream.peek(&mut [0]).is_ok()
     }
 
     pub(crate) fn says(&self, line: &str, what: &str) -> bool {
@@ -292,6 +301,30 @@ fn a_replica_takes_over_when_its_primary_is_killed() {
     until("the replica has taken over", || nodes[3].says("SET b y", "OK"));
     conversation(&nodes[3], &[("GET b", "y")]);
     until("the others have been told", || nodes[1].says("GET b", &format!("MOVED 3300 127.0.0.1:{}", nodes[3].port)));
+}
+
+/// A command keeps all others out for longer than `cluster-node-timeout`, and a failover waits for its end: the bus goes on.
+#[test]
+fn a_primary_answers_its_bus_while_a_failover_waits_for_a_command() {
+    let settings = [("enable-debug-command", "yes")];
+    let [primary, replica] = ["primary", "replica"].map(|name| Node::start(&format!("cluster-busy-{name}"), &settings));
+    primary.ask("CLUSTER ADDSLOTSRANGE 0 16383");
+    primary.meets(&replica);
+    until("they know each other", || replica.says("CLUSTER INFO", "cluster_known_nodes:2"));
+    until("it serves", || primary.says("CLUSTER INFO", "cluster_state:ok"));
+    replica.ask(&format!("CLUSTER REPLICATE {}", primary.id()));
+    until("the replica follows", || replica.says("INFO replication", "master_link_status:up"));
+    let mut busy = primary.connect();
+    busy.write_all(&request(&["DEBUG", "SLEEP", "5"])).unwrap();
+    until("the primary has stopped", || !primary.answers_within(Duration::from_millis(100)));
+    let began = Instant::now();
+    conversation(&replica, &[("CLUSTER FAILOVER", "OK")]);
+    while began.elapsed() < Duration::from_millis(4500) {
+        let nodes = replica.ask("CLUSTER NODES").text();
+        assert!(!nodes.contains("fail"), "after {:?}: {nodes}", began.elapsed());
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    assert_eq!(next_reply(&mut busy).unwrap().text(), "OK");
 }
 
 #[test]

@@ -28,6 +28,28 @@ const SCRIPT: &str = "redis.call('INCR', KEYS[1]) redis.call('RPUSH', KEYS[2], A
                       redis.call('XADD', KEYS[6], ARGV[1] .. '-1', 'n', ARGV[1]) redis.call('SETBIT', KEYS[7], ARGV[1], 1) \
                       return redis.call('SET', KEYS[8], ARGV[1], 'EX', 100000)";
 
+/// How the server ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum End {
+    Kill,
+    Panic,
+}
+
+impl End {
+    fn of(self, server: &Process) {
+        match self {
+            Self::Kill => server.signal(Signal::KILL),
+            Self::Panic => server.connect().write_all(&request(&["DEBUG", "PANIC"])).unwrap(),
+        }
+    }
+
+    /// Whether a client is refused because of it: while a panic is reported, its command is a slow call that does not end, and a script
+    /// waits for slow calls until `busy-reply-threshold`.
+    fn explains(self, refusal: &Value) -> bool {
+        self == Self::Panic && refusal.is_error() && refusal.text().starts_with("BUSY")
+    }
+}
+
 /// A writer, and what it was told.
 struct Writer {
     keys: [String; 8],
@@ -70,10 +92,10 @@ impl Writer {
 
     /// Adds numbers until the server is gone.
     fn work(&mut self, mut stream: UnixStream) {
-        if replies(&mut stream, &[request(&["SELECT", &self.db])]).is_none() {
+        if replies(&mut stream, &[request(&["SELECT", &self.db])], End::Kill).is_none() {
             return;
         }
-        while replies(&mut stream, &self.unit(self.last + 1)).is_some() {
+        while replies(&mut stream, &self.unit(self.last + 1), End::Kill).is_some() {
             self.last += 1;
             self.told += 1;
         }
@@ -114,14 +136,14 @@ impl Writer {
     }
 }
 
-/// Sends requests and reads a reply for each. None: the server is gone.
-fn replies(stream: &mut UnixStream, requests: &[Vec<u8>]) -> Option<()> {
+/// Sends requests and reads a reply for each. None: the server is gone, or its `end` has begun.
+fn replies(stream: &mut UnixStream, requests: &[Vec<u8>], end: End) -> Option<()> {
     stream.write_all(&requests.concat()).ok()?;
-    receive(stream, requests.len())
+    receive(stream, requests.len(), end)
 }
 
-/// Reads so many replies. None: the server is gone, or has refused a script.
-fn receive(stream: &mut UnixStream, mut left: usize) -> Option<()> {
+/// Reads so many replies. None: the server is gone, or its `end` has begun.
+fn receive(stream: &mut UnixStream, mut left: usize, end: End) -> Option<()> {
     let mut input = Vec::new();
     let mut at = 0;
     while left > 0 {
@@ -129,8 +151,7 @@ fn receive(stream: &mut UnixStream, mut left: usize) -> Option<()> {
         let count = test_peers::read(stream, &mut chunk).ok().filter(|&count| count > 0)?;
         input.extend_from_slice(&chunk[..count]);
         while let Some((value, len)) = parse(&input[at..]).unwrap() {
-            // A script waits for slow calls until busy-reply-threshold, also for the one whose panic is being reported.
-            if value.is_error() && value.text().starts_with("BUSY") {
+            if end.explains(&value) {
                 return None;
             }
             assert!(!value.is_error(), "{value:?}");
@@ -275,15 +296,15 @@ impl Adder {
     }
 
     /// Adds numbers until the server is gone.
-    fn work(&mut self, mut stream: UnixStream, mut waiting: UnixStream) {
+    fn work(&mut self, mut stream: UnixStream, mut waiting: UnixStream, end: End) {
         let wait = request(&["BLMOVE", &format!("{}-source", self.list), &self.list, "LEFT", "RIGHT", "0"]);
         loop {
             let (requests, count) = self.requests();
             let is_served = matches!(self.way, Way::Served);
-            if is_served && waiting.write_all(&wait).is_err() || replies(&mut stream, &requests).is_none() {
+            if is_served && waiting.write_all(&wait).is_err() || replies(&mut stream, &requests, end).is_none() {
                 return;
             }
-            if is_served && receive(&mut waiting, 1).is_none() {
+            if is_served && receive(&mut waiting, 1, end).is_none() {
                 return;
             }
             (self.last, self.told) = (self.last + count, self.told + count);
@@ -303,8 +324,8 @@ impl Adder {
     }
 }
 
-/// Ends the server by `end` while so many clients add numbers.
-fn check_adders(appendfsync: &str, clients: usize, seed: u64, end: fn(&Process)) {
+/// Ends the server while so many clients add numbers.
+fn check_adders(appendfsync: &str, clients: usize, seed: u64, end: End) {
     let rounds = rounds(5);
     let mut random = Random::new(seed);
     let settings = [("appendonly", "yes"), ("appendfsync", appendfsync), ("enable-debug-command", "yes")];
@@ -315,10 +336,10 @@ fn check_adders(appendfsync: &str, clients: usize, seed: u64, end: fn(&Process))
         thread::scope(|scope| {
             for adder in &mut adders {
                 let (stream, waiting) = (server.connect(), server.connect());
-                scope.spawn(move || adder.work(stream, waiting));
+                scope.spawn(move || adder.work(stream, waiting, end));
             }
             thread::sleep(Duration::from_millis(20 + random.below(250) as u64));
-            end(&server);
+            end.of(&server);
         });
         server.ended();
         server.restart();
@@ -337,7 +358,7 @@ fn check_adders(appendfsync: &str, clients: usize, seed: u64, end: fn(&Process))
 fn nothing_that_was_acknowledged_is_lost_with_the_process() {
     for (seed, appendfsync) in ["no", "everysec", "always"].into_iter().enumerate() {
         for clients in [8, 64] {
-            check_adders(appendfsync, clients, seed as u64, |server| server.signal(Signal::KILL));
+            check_adders(appendfsync, clients, seed as u64, End::Kill);
         }
     }
 }
@@ -346,7 +367,6 @@ fn nothing_that_was_acknowledged_is_lost_with_the_process() {
 #[test]
 fn nothing_that_was_acknowledged_is_lost_by_a_panic() {
     for (seed, appendfsync) in ["no", "everysec"].into_iter().enumerate() {
-        let panics = |server: &Process| server.connect().write_all(&request(&["DEBUG", "PANIC"])).unwrap();
-        check_adders(appendfsync, 8, 10 + seed as u64, panics);
+        check_adders(appendfsync, 8, 10 + seed as u64, End::Panic);
     }
 }

@@ -2,7 +2,7 @@
 //! the cut.
 
 use std::fs;
-use std::io::{Read, Write};
+use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::sync::atomic::AtomicBool;
@@ -13,6 +13,7 @@ use std::time::Duration;
 
 use redis_server::commands::TABLE;
 use redis_server::exec::aof;
+use redis_server::exec::exclusive::{Alone, Exclusive};
 use redis_server::exec::instance::Instance;
 use redis_server::exec::snapshot::{self, Job, Purpose};
 use redis_server::exec::worker::Worker;
@@ -187,7 +188,7 @@ fn a_snapshot_is_what_the_journal_says_up_to_its_cut() {
     let folder = tempfile::tempdir().unwrap();
     let server = Server::shuffled();
     let instance = &server.instance;
-    instance.journal.set_on(User::Aof, true);
+    instance.journal.turn_on(User::Aof, &Exclusive::stop(instance).unwrap());
     let mut reader = instance.journal.reader(|| {});
     let mut client = server.connect();
     open_accounts(&mut client.stream);
@@ -218,14 +219,11 @@ fn a_snapshot_is_what_the_journal_says_up_to_its_cut() {
                 let disk: Arc<dyn Disk> = Arc::new(RealDisk);
                 Ok(Box::new(SnapshotFile::create(&disk, &path, &path, false)?) as Box<dyn snapshot::Target>)
             };
-            let at_cut = move |instance: &Instance| cut.send(instance.journal.offset()).unwrap();
+            let at_cut = move |instance: &Instance, _: &Alone| cut.send(instance.journal.offset()).unwrap();
             let ended = move |_: &Instance, written| end.send(written).unwrap();
+            let record = Box::new(|_: &Instance, _: &io::Result<()>| {});
             let (create, at_cut, ended) = (Box::new(create), Box::new(at_cut), Box::new(ended));
-            snapshot::start(
-                instance,
-                Job { purpose: Purpose::AofBase, create, at_cut, record: Box::new(|_, _| {}), ended },
-            )
-            .unwrap();
+            snapshot::start(instance, Job { purpose: Purpose::AofBase, create, at_cut, record, ended }).unwrap();
             ends.recv().unwrap().unwrap();
             cuts.recv().unwrap()
         });

@@ -56,14 +56,16 @@ impl Machine {
         self.manual = Manual { ends_at: Some(now + timeout), replica: Some(sender), ..Manual::default() };
         self.next_period = now;
         self.log(Level::Warning, format!("Manual failover requested by replica {}.", self.nodes.at(sender).id));
-        self.act(Action::PauseWrites { until: now + PAUSE * timeout });
+        self.pauses += 1;
+        self.act(Action::PauseWrites { number: self.pauses, until: now + PAUSE * timeout });
         // On the link of the request the answer comes first; the final offset follows once writes are paused.
         self.ping(link, Kind::Ping, now);
     }
 
-    /// The writes are paused, as the failover requested, and the replication offset is final.
-    pub fn writes_paused(&mut self, offset: u64, now: Millis) {
-        let Some(replica) = self.manual.replica else { return };
+    /// The writes are paused, as the pause of this number requested, and the replication offset is final. The offset of an earlier
+    /// pause counts for nothing: writes have followed it.
+    pub fn writes_paused(&mut self, number: u64, offset: u64, now: Millis) {
+        let Some(replica) = self.manual.replica.filter(|_| number == self.pauses) else { return };
         self.facts.offset = offset;
         self.manual.is_paused = true;
         self.ping_node(replica, now);

@@ -78,6 +78,8 @@ pub struct Machine {
     health: Health,
     election: Election,
     manual: Manual,
+    /// Pauses of writes so far.
+    pauses: u64,
     moves: Moves,
     /// Nodes that are not to come back through gossip, and until when.
     banned: BTreeMap<NodeId, Millis>,

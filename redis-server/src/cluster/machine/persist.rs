@@ -84,6 +84,7 @@ impl Machine {
             health: Health::new(now),
             election: Election::default(),
             manual: Manual::default(),
+            pauses: 0,
             moves: Moves::default(),
             banned: BTreeMap::new(),
             periods: 0,

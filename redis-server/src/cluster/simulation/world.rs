@@ -43,7 +43,7 @@ enum Event {
     Open { conn: usize },
     Bytes { conn: usize, end: usize, bytes: Bytes },
     Closed { conn: usize, end: usize },
-    Paused { host: usize },
+    Paused { host: usize, number: u64 },
     Write,
     Pass { name: NodeId, end: usize },
 }
@@ -254,7 +254,7 @@ impl World {
             return self.write_somewhere();
         }
         let host = match &event {
-            Event::Tick { host, .. } | Event::Paused { host } => Some(*host),
+            Event::Tick { host, .. } | Event::Paused { host, .. } => Some(*host),
             Event::Arrive { conn } => self.conns.get(conn).map(|conn| conn.hosts[1]),
             Event::Open { conn } => self.conns.get(conn).map(|conn| conn.hosts[0]),
             Event::Bytes { conn, end, .. } | Event::Closed { conn, end } => {
@@ -274,10 +274,10 @@ impl World {
                     self.tell(host, Machine::tick);
                 }
             }
-            Event::Paused { host } => {
+            Event::Paused { host, number } => {
                 if self.is_up(host) {
                     let offset = self.hosts[host].offset;
-                    self.tell(host, |machine, now| machine.writes_paused(offset, now));
+                    self.tell(host, |machine, now| machine.writes_paused(number, offset, now));
                 }
             }
             Event::Arrive { conn } => self.arrive(conn),
@@ -449,9 +449,9 @@ impl World {
             }
             Action::Promote => self.hosts[host].following = None,
             Action::DeleteAll => self.hosts[host].offset = 0,
-            Action::PauseWrites { until } => {
+            Action::PauseWrites { number, until } => {
                 self.hosts[host].paused_until = until;
-                self.schedule(self.now + 1, Event::Paused { host });
+                self.schedule(self.now + 1, Event::Paused { host, number });
             }
             Action::ResumeWrites => self.hosts[host].paused_until = 0,
             Action::Route(routing) => self.hosts[host].routing = routing,

@@ -53,9 +53,9 @@ fn enabled(cx: &Ctx<'_>) -> Result {
     if cx.instance.cluster.is_enabled() { Ok(()) } else { Err(DISABLED) }
 }
 
-/// Asks the node's machine.
+/// Asks the node's machine, and waits until the file has what that has changed.
 fn ask<R>(cx: &Ctx<'_>, work: impl FnOnce(&mut Machine, Millis) -> R) -> Result<R> {
-    cx.instance.cluster.with(cx.instance, work).ok_or(DISABLED)
+    cx.instance.cluster.with_file(cx.instance, work).ok_or(DISABLED)
 }
 
 /// CLUSTER HELP

@@ -123,11 +123,11 @@ fn kill_links(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
 
 /// SLEEP is there to see what a server looks like from outside that answers nobody. LOADAOF runs commands.
 fn locks(args: Args<'_>) -> Footprint {
-    let is_alone = args.len() > 1 && (args.is(1, "sleep") || args.is(1, "loadaof"));
-    match is_alone {
-        true => Footprint::Alone,
-        false if looks_at_data(args) => Footprint::Everything,
-        false => Footprint::Keys,
+    match () {
+        () if args.len() > 1 && args.is(1, "sleep") => Footprint::Alone,
+        () if args.len() > 1 && args.is(1, "loadaof") => Footprint::Still,
+        () if looks_at_data(args) => Footprint::Everything,
+        () => Footprint::Keys,
     }
 }
 

@@ -49,7 +49,7 @@ pub(super) static FAMILY: Family = Family { group: "server", category: Categorie
     slowlog::COMMANDLOG,
     slowlog::COMMAND,
     cmd("bgrewriteaof", 1, snapshot::rewrite, SAVES,                              &[]),
-    cmd("bgsave",   -1, snapshot::bgsave,  SAVES,                                 &[]).locks(Footprint::Alone),
+    cmd("bgsave",   -1, snapshot::bgsave,  SAVES,                                 &[]).locks(Footprint::Still),
     cmd("lastsave",  1, snapshot::last_save, QUERY,                               &[]).also(basics::ADMINISTRATIVE).tips(&["nondeterministic_output"]),
     cmd("lolwut",   -1, basics::lolwut,    Flags::READONLY.and(Flags::FAST),      &[]),
     cmd("monitor",   1, basics::monitor,   ADMIN,                                 &[]),

@@ -34,7 +34,7 @@ pub(super) fn bgsave(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     let begun = match cx.instance().background.running() {
         Some(running) => Err(Occupied(running.purpose)),
         None if is_in_exec => Err(Occupied(Purpose::AofBase)),
-        None => snapshot::begin_now(cx.instance()),
+        None => snapshot::begin_now(cx.instance(), cx.still()?),
     };
     match begun {
         Ok(()) => cx.reply.simple("Background saving started"),
@@ -77,11 +77,12 @@ pub(super) fn rewrite(cx: &mut Ctx<'_>, _args: Args<'_>) -> Result {
     Ok(())
 }
 
-/// DEBUG LOADAOF: the caller is alone with the data.
+/// DEBUG LOADAOF
 pub(super) fn load_aof(cx: &mut Ctx<'_>) -> Result {
+    let still = cx.still()?;
     let scripts = &cx.instance().scripts;
     scripts.with_engine(|engine| engine.flush_libraries(cx));
-    cx.reload_aof().map_err(|error| {
+    cx.reload_aof(still).map_err(|error| {
         tracing::warn!("DEBUG LOADAOF: {error}");
         Error::Static("ERR Error trying to load the AOF files, check server logs.")
     })?;

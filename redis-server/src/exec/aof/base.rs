@@ -7,8 +7,10 @@ use std::thread;
 
 use crate::config::settings;
 use crate::exec::clock::now_ms;
+use crate::exec::exclusive::Alone;
 use crate::exec::instance::Instance;
 use crate::exec::snapshot::{self, Job, Occupied, Purpose, Target};
+use crate::exec::still::stand_still;
 use crate::persistence::SnapshotFile;
 use crate::persistence::aof::{Layout, PlainWriter};
 use crate::persistence::disk::Disk;
@@ -28,7 +30,7 @@ pub(super) fn begin(
     disk: &Arc<dyn Disk>,
     layout: &Layout,
     is_rdb: bool,
-    cut: impl FnOnce(&Instance) + Send + 'static,
+    cut: impl FnOnce(&Instance, &Alone) + Send + 'static,
     ended: impl FnOnce(&Instance, io::Result<()>) + Send + 'static,
 ) -> Result<(), Occupied> {
     let (disk, path) = (Arc::clone(disk), layout.new_base());
@@ -61,13 +63,13 @@ pub(super) fn begin(
 fn write_plain(
     instance: &Arc<Instance>,
     create: impl FnOnce() -> io::Result<SnapshotFile>,
-    cut: impl FnOnce(&Instance),
+    cut: impl FnOnce(&Instance, &Alone),
 ) -> io::Result<()> {
-    let still = snapshot::stand_still(instance, || Ok(()))?;
+    let still = stand_still(instance, || Ok(()))?;
     let views = snapshot::locked(instance);
     let libraries = snapshot::libraries(instance);
     let imports = instance.cluster.imports(instance);
-    cut(instance);
+    cut(instance, &still);
     drop(still);
     let mut writer = PlainWriter::new(create()?);
     if instance.config.is_on(settings::AOF_TIMESTAMP_ENABLED) {

@@ -11,6 +11,7 @@ use super::group::Group;
 use super::{Aof, base, lock, now, policy};
 use crate::config::settings;
 use crate::exec::clock::now_ms;
+use crate::exec::exclusive::Alone;
 use crate::exec::instance::Instance;
 use crate::exec::panics::Vital;
 use crate::exec::snapshot::Purpose;
@@ -296,11 +297,11 @@ impl Keeper {
         let instance = Arc::clone(&self.instance);
         let is_rdb = instance.config.is_on(settings::AOF_USE_RDB_PREAMBLE);
         let turns_on = is_first && instance.aof.is_on();
-        let cut = move |instance: &Instance| {
+        let cut = move |instance: &Instance, alone: &Alone| {
             if turns_on {
-                instance.journal.set_on(User::Aof, true);
+                instance.journal.turn_on(User::Aof, alone);
             }
-            instance.aof.cut(instance, number);
+            instance.aof.cut(instance, number, alone);
         };
         let ended = |instance: &Instance, written| instance.aof.order(Order::Base(written));
         if base::begin(&instance, &disk, &layout, is_rdb, cut, ended).is_err() {
@@ -328,7 +329,7 @@ impl Keeper {
                     self.begin_rewrite();
                 } else if !self.aof().is_on() {
                     // Its cut may have come later.
-                    self.instance.journal.set_on(User::Aof, false);
+                    self.instance.journal.turn_off(User::Aof);
                 }
             }
             (Rewrite::None, _) => {}
@@ -400,7 +401,7 @@ impl Keeper {
     /// Writes what there is, and no more.
     fn end(&mut self) {
         let instance = Arc::clone(&self.instance);
-        instance.journal.set_on(User::Aof, false);
+        instance.journal.turn_off(User::Aof);
         if matches!(self.rewrite, Rewrite::Running { .. }) {
             tracing::info!("Killing running AOF rewrite child");
             self.instance.background.abort(Purpose::AofBase);

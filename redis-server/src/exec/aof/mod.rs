@@ -38,6 +38,7 @@ use std::time::Duration;
 use crate::clients::client::ClientShared;
 use crate::config::{Config, settings};
 use crate::exec::clock::{now_ms, steady_ms};
+use crate::exec::exclusive::{Alone, Exclusive};
 use crate::exec::instance::Instance;
 use crate::exec::replication::Replication;
 use crate::exec::snapshot;
@@ -206,7 +207,7 @@ fn start_on(instance: &Arc<Instance>, disk: Arc<dyn Disk>) -> Result<(), LoadErr
     if let Some(position) = position {
         instance.replication.go_on_from(instance, position, Replication::starts_as_replica(instance));
     }
-    instance.journal.set_on(User::Aof, true);
+    instance.journal.turn_on(User::Aof, &Exclusive::already_stopped(instance));
     let offset = instance.journal.offset();
     instance.aof.is_on.store(true, Relaxed);
     instance.aof.spawn(instance).map_err(|error| LoadError::opening(&error))?;
@@ -216,11 +217,11 @@ fn start_on(instance: &Arc<Instance>, disk: Arc<dyn Disk>) -> Result<(), LoadErr
     Ok(())
 }
 
-/// Loads the files again, of which nothing is missing then, in the place of all data: `worker` is alone with it.
+/// Loads the files again, of which nothing is missing then, in the place of all data.
 ///
 /// # Errors
 /// [`LoadError`]. The part in front of the fault has been loaded then.
-pub fn reload(worker: &Worker) -> Result<(), LoadError> {
+pub fn reload(worker: &Worker, alone: &Alone) -> Result<(), LoadError> {
     let instance = &worker.instance;
     while instance.aof.is_on()
         && !instance.aof.is_failing()
@@ -229,13 +230,13 @@ pub fn reload(worker: &Worker) -> Result<(), LoadError> {
         instance.aof.bell.ring();
         thread::sleep(Duration::from_millis(1));
     }
-    instance.journal.mute(true);
+    instance.journal.mute(true, alone);
     for database in instance.databases() {
         drop(database.lock_all(Access::Write, worker.now_ms()).clear());
     }
     let disk: Arc<dyn Disk> = Arc::new(RealDisk);
     let loaded = load::load(worker.reloading(), &disk);
-    instance.journal.mute(false);
+    instance.journal.mute(false, alone);
     loaded.map(drop)
 }
 

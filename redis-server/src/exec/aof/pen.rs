@@ -6,6 +6,7 @@ use std::sync::{Arc, MutexGuard, PoisonError, TryLockError};
 
 use super::{Aof, Order, PATIENCE, Until, lock, now};
 use crate::config::settings;
+use crate::exec::exclusive::Alone;
 use crate::exec::instance::Instance;
 use crate::exec::panics::Vital;
 use crate::journal::Reader;
@@ -171,12 +172,12 @@ impl Aof {
         Some((is_new, end))
     }
 
-    /// Alone with the data: the base of this rewrite has it as it is now.
-    pub(super) fn cut(&self, instance: &Instance, rewrite: u64) {
+    /// The base of this rewrite has the data as it is now.
+    pub(super) fn cut(&self, instance: &Instance, rewrite: u64, alone: &Alone) {
         // Another thread may add bytes for replicas only and take them from the journal meanwhile; the taking thread waits here for the
         // cut.
         let mut cut = lock(&self.cut);
-        let (offset, db) = instance.journal.reset_db();
+        let (offset, db) = instance.journal.reset_db(alone);
         *cut = Some(Cut { rewrite, offset, db });
         drop(cut);
         self.order(Order::Cut(rewrite));

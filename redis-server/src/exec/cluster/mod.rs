@@ -10,6 +10,7 @@ mod judge;
 mod lost;
 mod moving;
 mod node;
+mod saver;
 
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::{Relaxed, SeqCst};

@@ -13,6 +13,7 @@ use foldhash::quality::RandomState;
 
 use super::file::NodesFile;
 use super::lost::LostSlots;
+use super::saver::Saver;
 use super::{Cluster, clients};
 use crate::cluster::moves::Order;
 use crate::cluster::{Action, Facts, Level, Link, Machine, Millis, PrimaryLink, SLOTS, Settings, SlotSet};
@@ -28,10 +29,11 @@ const BUS_PORT: u16 = 10_000;
 /// The machine and what belongs to it.
 #[derive(Debug)]
 pub(super) struct Node {
-    machine: Mutex<Option<Running>>,
-    /// What the bus's thread is to do, in this order.
-    outbox: Mutex<VecDeque<Action>>,
-    waker: AtomicWaker,
+    machine: Mutex<Option<Machine>>,
+    saver: Arc<Saver>,
+    /// What the bus's thread is to do, in this order, and which text must be on disk before.
+    outbox: Mutex<VecDeque<(u64, Action)>>,
+    waker: Arc<AtomicWaker>,
     /// Bytes that wait on each link.
     unsent: Mutex<BTreeMap<Link, Arc<AtomicU64>>>,
     /// Slots of which others are the owners now, and whose keys are to be removed.
@@ -41,18 +43,13 @@ pub(super) struct Node {
     routed: AtomicBool,
 }
 
-#[derive(Debug)]
-struct Running {
-    machine: Machine,
-    file: NodesFile,
-}
-
 impl Default for Node {
     fn default() -> Self {
         Self {
             machine: Mutex::default(),
+            saver: Arc::default(),
             outbox: Mutex::default(),
-            waker: AtomicWaker::new(),
+            waker: Arc::default(),
             unsent: Mutex::default(),
             lost: LostSlots::default(),
             began: (now_ms(), Tick::now()),
@@ -125,14 +122,17 @@ impl Cluster {
         let seed = std::array::from_fn(|part| RandomState::default().hash_one(part));
         let machine = Machine::new(settings_of(config), seed, saved, self.now())
             .map_err(|error| format!("Unrecoverable error: corrupted cluster config file {name}: {error}"))?;
-        *lock(&self.node.machine) = Some(Running { machine, file });
-        self.with(instance, |_, _| ());
+        let waker = Arc::clone(&self.node.waker);
+        self.node.saver.start(file, move || waker.wake())?;
+        *lock(&self.node.machine) = Some(machine);
+        self.with_file(instance, |_, _| ());
         Ok(())
     }
 
     /// The server ends: the node says nothing more, and its file is nobody's.
     pub fn end(&self) {
         *lock(&self.node.machine) = None;
+        self.node.saver.end();
     }
 
     /// The data is there.
@@ -157,15 +157,25 @@ impl Cluster {
         at + tick.elapsed().as_millis() as u64
     }
 
-    /// Has the machine do something, and does what it wants done; `None` while there is none.
+    /// [`Cluster::with`] for a client that is told of a change when it is in the file. The bus's thread must not call this.
+    pub fn with_file<R>(&self, instance: &Instance, work: impl FnOnce(&mut Machine, Millis) -> R) -> Option<R> {
+        let before = self.node.saver.asked();
+        let result = self.with(instance, work);
+        if self.node.saver.asked() != before {
+            self.node.saver.wait();
+        }
+        result
+    }
+
+    /// Has the machine do something, and does what it wants done; `None` while there is none. Nobody waits for the disk in here.
     pub fn with<R>(&self, instance: &Instance, work: impl FnOnce(&mut Machine, Millis) -> R) -> Option<R> {
         let mut guard = lock(&self.node.machine);
-        let running = guard.as_mut()?;
-        running.machine.observe(facts(instance));
-        let result = work(&mut running.machine, self.now());
+        let machine = guard.as_mut()?;
+        machine.observe(facts(instance));
+        let result = work(machine, self.now());
         let (mut is_asked, holding) = (false, self.holding());
-        while let Some(action) = running.machine.poll() {
-            is_asked |= self.take(instance, &mut running.file, action);
+        while let Some(action) = machine.poll() {
+            is_asked |= self.take(instance, action);
         }
         drop(guard);
         if holding != 0 && holding != self.holding() {
@@ -178,7 +188,7 @@ impl Cluster {
     }
 
     /// Does what can be done at once, and leaves the rest to the bus's thread; whether there is any.
-    fn take(&self, instance: &Instance, file: &mut NodesFile, action: Action) -> bool {
+    fn take(&self, instance: &Instance, action: Action) -> bool {
         match action {
             Action::Route(routing) => {
                 self.node.lost.give_back(instance, |slot| routing.owners[usize::from(slot)] == routing.me);
@@ -188,11 +198,7 @@ impl Cluster {
                 true
             }
             Action::Save { text, sync } => {
-                if let Err(error) = file.replace(&text, sync) {
-                    // A vote that is not on disk could be given twice.
-                    tracing::error!("Fatal: can't update cluster config file: {error}");
-                    std::process::exit(1);
-                }
+                self.node.saver.ask(text, sync);
                 false
             }
             Action::Log(level, line) => {
@@ -208,8 +214,7 @@ impl Cluster {
                 if delete_keys {
                     self.node.lost.add(slots);
                 }
-                lock(&self.node.outbox).push_back(action);
-                true
+                self.leave(action)
             }
             Action::Move { order: Order::Hide(slots), .. } => {
                 Self::hide(instance, &slots);
@@ -228,11 +233,15 @@ impl Cluster {
             | Action::DeleteAll
             | Action::PauseWrites { .. }
             | Action::ResumeWrites
-            | Action::Publish { .. } => {
-                lock(&self.node.outbox).push_back(action);
-                true
-            }
+            | Action::Publish { .. } => self.leave(action),
         }
+    }
+
+    /// Leaves an action to the bus's thread, behind the texts that must be on disk before.
+    fn leave(&self, action: Action) -> bool {
+        let vital = self.node.saver.vital();
+        lock(&self.node.outbox).push_back((vital, action));
+        true
     }
 
     /// Tells the machine what `CONFIG SET` has changed.
@@ -245,14 +254,17 @@ impl Cluster {
         });
     }
 
-    /// What the bus's thread is to do next.
+    /// What the bus's thread is to do next. What waits for the disk comes when that has it.
     pub fn next_action(&self) -> Option<Action> {
-        lock(&self.node.outbox).pop_front()
+        let mut outbox = lock(&self.node.outbox);
+        let (_, action) = outbox.pop_front_if(|(vital, _)| self.node.saver.has_written(*vital))?;
+        Some(action)
     }
 
-    /// Whether there is something for it to do.
+    /// Whether there is something for it to do now.
     pub fn is_asked(&self) -> bool {
-        !lock(&self.node.outbox).is_empty() || self.node.routed.load(Relaxed)
+        let can_be_done = |(vital, _): &(u64, Action)| self.node.saver.has_written(*vital);
+        lock(&self.node.outbox).front().is_some_and(can_be_done) || self.node.routed.load(Relaxed)
     }
 
     /// Where a link that begins says how many bytes wait on it.

@@ -15,13 +15,11 @@ use crate::clients::client::flag;
 use crate::config::settings;
 use crate::exec::dispatch::redirect;
 use crate::exec::instance::Instance;
-use crate::exec::snapshot::stand_still;
+use crate::exec::still::{Still, stand_still, stand_still_to_go_on};
 use crate::protocol::error::Error;
 
 /// How long it waits between two looks at what replicas have said.
 const NAP: Duration = Duration::from_millis(2);
-/// How long the end of a failover waits for a primary's commands that run.
-const PATIENCE: Duration = Duration::from_secs(1);
 
 /// How far a failover is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -113,14 +111,12 @@ impl Replication {
     }
 
     /// Ends a failover where it is: this server is the primary. Whether there was one.
-    pub fn abort_failover(&self, instance: &Arc<Instance>, why: &str) -> bool {
-        // Nothing of a stream is run before the failover has ended.
-        let _units = self.units.try_lock(PATIENCE);
+    pub fn abort_failover(&self, instance: &Arc<Instance>, why: &str, still: &Still) -> bool {
         let Some((stage, target)) = self.end_failover() else { return false };
         let target = target.map_or_else(String::new, |(host, port)| format!(" to {host}:{port}"));
         tracing::info!("Aborting failover{target} while in {}: {why}", stage.name());
         if stage == FailoverStage::InProgress {
-            self.turn_to(instance, None);
+            self.turn_to(instance, None, still);
         }
         instance.release_writes();
         true
@@ -139,9 +135,8 @@ impl Replication {
         (stage != FailoverStage::None).then(|| (stage, state.failover.target.take()))
     }
 
-    /// Follows another server from now on, or none; who waits for keys is told, and the configuration. The caller is
-    /// [between units](super::Units).
-    pub fn turn_to(&self, instance: &Arc<Instance>, target: Option<(String, u16)>) {
+    /// Follows another server from now on, or none; who waits for keys is told, and the configuration.
+    pub fn turn_to(&self, instance: &Arc<Instance>, target: Option<(String, u16)>, still: &Still) {
         if !instance.cluster.is_enabled() {
             let words = target.as_ref().map_or_else(String::new, |(host, port)| format!("{host} {port}"));
             instance.config.note(settings::REPLICAOF, &words);
@@ -160,7 +155,7 @@ impl Replication {
                 let _ = blocked.is_some_and(|blocked| blocked.fail(error));
             }
         }
-        self.follow(instance, target);
+        self.follow(instance, target, still);
     }
 }
 
@@ -182,7 +177,12 @@ impl Work {
                         tracing::info!("Failover to {}:{} time out exceeded, failing over.", target.0, target.1);
                         self.hand_over(target.clone(), None);
                     }
-                    _ => _ = replication.abort_failover(&self.instance, "Replica never caught up before timeout"),
+                    _ => {
+                        if let Ok(still) = stand_still_to_go_on(&self.instance) {
+                            let why = "Replica never caught up before timeout";
+                            replication.abort_failover(&self.instance, why, &still);
+                        }
+                    }
                 }
                 return;
             }
@@ -222,7 +222,7 @@ impl Work {
     /// Follows the replica, unless something has come behind `end` that it has not got.
     fn hand_over(&self, target: (String, u16), end: Option<u64>) -> bool {
         let replication = &self.instance.replication;
-        let Ok(_still) = stand_still(&self.instance, || self.check(end.is_some())) else { return false };
+        let Ok(still) = stand_still(&self.instance, || self.check(end.is_some())) else { return false };
         if end.is_some_and(|end| end != self.instance.journal.offset()) {
             return false;
         }
@@ -236,7 +236,7 @@ impl Work {
         if end.is_some() {
             tracing::info!("Failover target {}:{} is synced, failing over.", target.0, target.1);
         }
-        replication.turn_to(&self.instance, Some(target));
+        replication.turn_to(&self.instance, Some(target), &still);
         true
     }
 

@@ -10,7 +10,7 @@ use super::Replication;
 use crate::config::settings;
 use crate::exec::clock::now_ms;
 use crate::exec::instance::Instance;
-use crate::exec::snapshot::stand_still;
+use crate::exec::still::stand_still;
 
 /// How long it waits between two looks at what replicas have said.
 const NAP: Duration = Duration::from_millis(2);

@@ -37,7 +37,9 @@ use crate::clients::client::{ClientShared, Follower, SyncRequest, flag};
 use crate::command::Args;
 use crate::config::{Config, settings};
 use crate::exec::clock::now_ms;
+use crate::exec::exclusive::Alone;
 use crate::exec::instance::Instance;
+use crate::exec::still::Still;
 use crate::journal::{Reader, ReaderId, User};
 
 /// Who follows this server.
@@ -102,6 +104,14 @@ struct State {
     /// How often that has changed.
     generation: u64,
     failover: failover::Failover,
+}
+
+impl State {
+    /// Whether this server follows `target`, or none if that is none.
+    fn follows(&self, target: Option<&(String, u16)>) -> bool {
+        let primary = self.primary.as_ref().map(|primary| (&primary.host, primary.port));
+        primary == target.map(|(host, port)| (host, *port))
+    }
 }
 
 /// How far a replica is.
@@ -362,9 +372,13 @@ impl Replication {
         }
     }
 
-    /// Where the stream is, if there is one: nobody is at work with the data, and the caller is
-    /// [between units](Units).
-    pub fn position(&self, instance: &Instance) -> Option<Position> {
+    /// Where the stream is, if there is one.
+    pub fn position(&self, instance: &Instance, _: &Still) -> Option<Position> {
+        self.position_of_locked(instance)
+    }
+
+    /// [`Replication::position`] for a caller that has locked all shards, [between units](Units).
+    pub fn position_of_locked(&self, instance: &Instance) -> Option<Position> {
         let (state, db) = (self.state(), instance.journal.database());
         state.has_backlog.then(|| Position {
             id: state.id.clone(),
@@ -425,8 +439,8 @@ impl Replication {
         self.state().primary.clone()
     }
 
-    /// Follows whom the configuration names. Nobody is served yet.
-    pub fn begin(&self, instance: &Arc<Instance>) {
+    /// Follows whom the configuration names.
+    pub fn begin(&self, instance: &Arc<Instance>, still: &Still) {
         let target = match &instance.config.words(settings::REPLICAOF)[..] {
             [host, port] => {
                 let port = std::str::from_utf8(port).ok().and_then(|port| port.parse().ok());
@@ -435,7 +449,7 @@ impl Replication {
             _ => instance.cluster.primary(&instance.config),
         };
         if target.is_some() {
-            self.follow(instance, target);
+            self.follow(instance, target, still);
             let mut state = self.state();
             let knows_stream = state.has_backlog;
             if let Some(primary) = &mut state.primary {
@@ -449,9 +463,9 @@ impl Replication {
         !instance.config.words(settings::REPLICAOF).is_empty() || instance.cluster.primary(&instance.config).is_some()
     }
 
-    /// Follows another server from now on, or none any more. The caller is [between units](Units).
-    pub fn follow(&self, instance: &Arc<Instance>, target: Option<(String, u16)>) {
-        let Some(generation) = self.set_primary(instance, target) else { return };
+    /// Follows another server from now on, or none any more.
+    pub fn follow(&self, instance: &Arc<Instance>, target: Option<(String, u16)>, still: &Still) {
+        let Some(generation) = self.set_primary(instance, target, still) else { return };
         if let Err(error) = instance.oom_score.apply(instance) {
             tracing::warn!("oom-score-adj cannot be set for the new role: {error}");
         }
@@ -461,11 +475,9 @@ impl Replication {
     }
 
     /// Says whom this server follows from now on. Returns which of those whom it has followed that is, if it is another one.
-    fn set_primary(&self, instance: &Instance, target: Option<(String, u16)>) -> Option<u64> {
+    fn set_primary(&self, instance: &Instance, target: Option<(String, u16)>, still: &Still) -> Option<u64> {
         let mut state = self.state();
-        if state.primary.as_ref().map(|primary| (&primary.host, primary.port))
-            == target.as_ref().map(|(host, port)| (host, *port))
-        {
+        if state.follows(target.as_ref()) {
             return None;
         }
         state.generation += 1;
@@ -483,7 +495,7 @@ impl Replication {
         self.local.forget();
         self.is_replica.store(follows, Relaxed);
         server_runtime::set_log_role(if follows { 'S' } else { 'M' });
-        instance.journal.follow(follows);
+        instance.journal.follow(follows, still);
         if was_replica && !follows {
             // Who had the stream up to here can go on with what comes now.
             let id = std::mem::replace(&mut state.id, new_id());
@@ -491,6 +503,19 @@ impl Replication {
             state.alone_since = now;
         }
         Some(generation)
+    }
+
+    /// Has the link to the primary end, unless `target` is that; returns whether it is another one. A role change follows, which could
+    /// not begin before: a snapshot that the link loads keeps all others out.
+    pub fn end_link(&self, target: Option<&(String, u16)>) -> bool {
+        let mut state = self.state();
+        if state.follows(target) {
+            return false;
+        }
+        state.generation += 1;
+        let generation = state.generation;
+        state.primary.iter_mut().for_each(|primary| primary.end_link(generation));
+        true
     }
 
     /// What the stream is called, if others can go on with it.
@@ -508,14 +533,19 @@ impl Replication {
         state.has_backlog.then(|| (state.id.clone(), instance.journal.offset()))
     }
 
-    /// The primary's stream goes on where ours ends; it may be called otherwise now.
-    fn go_on_as(&self, instance: &Instance, id: Option<String>) {
+    /// The stream of the primary of this generation goes on where ours ends; it may be called otherwise now. Returns whether that primary is
+    /// still followed.
+    fn go_on_as(&self, instance: &Instance, id: Option<String>, generation: u64) -> bool {
         let mut state = self.state();
+        if state.primary_of(generation).is_none() {
+            return false;
+        }
         if let Some(id) = id.filter(|id| *id != state.id) {
             let old = std::mem::replace(&mut state.id, id);
             state.second = Some((old, instance.journal.offset()));
             state.replicas.values().for_each(|replica| replica.client.kill());
         }
+        true
     }
 
     /// The stream is kept for as long as `repl-backlog-size` says now.
@@ -525,39 +555,39 @@ impl Replication {
         }
     }
 
-    /// Alone with the data, which is the primary's now: the stream begins here.
-    fn begin_as(&self, instance: &Instance, id: &str, offset: u64) {
+    /// The data is the primary's now: the stream begins here.
+    fn begin_as(&self, instance: &Instance, id: &str, offset: u64, alone: &Alone) {
         let db = self.database(instance);
         self.local.forget();
         let mut state = self.state();
         state.replicas.values().for_each(|replica| replica.client.kill());
         (state.id, state.second, state.has_backlog) = (id.to_owned(), None, true);
-        instance.journal.set_on(User::Replicas, true);
-        instance.journal.begin_at(offset, Some(db));
+        instance.journal.turn_on(User::Replicas, alone);
+        instance.journal.begin_at(offset, Some(db), alone);
         instance.journal.keep_backlog(instance.config.uint(settings::REPL_BACKLOG_SIZE));
     }
 
-    /// Alone with the data, which is nobody's any more: no stream goes on with it.
-    fn forget(&self, instance: &Instance) {
+    /// The data is nobody's any more: no stream goes on with it.
+    fn forget(&self, instance: &Instance, _: &Alone) {
         let mut state = self.state();
         state.replicas.values().for_each(|replica| replica.client.kill());
         (state.id, state.second, state.has_backlog) = (new_id(), None, false);
         instance.journal.keep_backlog(0);
     }
 
-    /// Alone with the data: from here on the stream is written down, and kept. Returns its name, and its end.
-    fn begin_stream(&self, instance: &Instance) -> (String, u64) {
+    /// From here on the stream is written down, and kept. Returns its name, and its end.
+    fn begin_stream(&self, instance: &Instance, alone: &Alone) -> (String, u64) {
         let mut state = self.state();
         if !state.has_backlog {
             // What nobody has kept cannot be vouched for under the old name.
             (state.id, state.second, state.has_backlog) = (new_id(), None, true);
             // The first PING is due a whole period from now, not in the middle of what is sent first.
             state.pinged_at = now_ms();
-            instance.journal.set_on(User::Replicas, true);
+            instance.journal.turn_on(User::Replicas, alone);
         }
         instance.journal.keep_backlog(instance.config.uint(settings::REPL_BACKLOG_SIZE));
         // A primary's stream goes on in the database in which it is, which the snapshot says.
-        let (offset, _) = instance.journal.reset_db();
+        let (offset, _) = instance.journal.reset_db(alone);
         (state.id.clone(), offset)
     }
 
@@ -579,7 +609,7 @@ impl Replication {
             let ttl = instance.config.uint(settings::REPL_BACKLOG_TTL) * 1000;
             if state.has_backlog && ttl > 0 && now.saturating_sub(state.alone_since) > ttl {
                 state.has_backlog = false;
-                instance.journal.set_on(User::Replicas, false);
+                instance.journal.turn_off(User::Replicas);
                 instance.journal.keep_backlog(0);
                 tracing::info!("Replication backlog freed after {} seconds without connected replicas.", ttl / 1000);
             }
@@ -635,3 +665,6 @@ impl Replication {
         self.good(config.uint(settings::MIN_REPLICAS_MAX_LAG), now) < config.size(settings::MIN_REPLICAS_TO_WRITE)
     }
 }
+
+#[cfg(test)]
+mod tests;

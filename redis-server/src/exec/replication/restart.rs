@@ -1,10 +1,13 @@
 //! A server that starts again goes on with a stream.
 
+use std::sync::Arc;
+
 #[cfg(test)]
 use super::follow;
 use super::{Position, Replication};
 use crate::config::settings;
 use crate::exec::clock::now_ms;
+use crate::exec::exclusive::Exclusive;
 use crate::exec::instance::Instance;
 use crate::journal::User;
 
@@ -14,7 +17,8 @@ const SLICE: usize = 64;
 impl Replication {
     /// A server goes on with the stream whose end its snapshot shows, before it serves anybody: as a replica of the same, or as
     /// a primary under another name, whom those can follow who have the stream up to there.
-    pub fn go_on_from(&self, instance: &Instance, position: Position, is_replica: bool) {
+    pub fn go_on_from(&self, instance: &Arc<Instance>, position: Position, is_replica: bool) {
+        let alone = Exclusive::already_stopped(instance);
         let mut state = self.state();
         let Position { id, offset, db } = position;
         #[cfg(test)]
@@ -27,8 +31,8 @@ impl Replication {
         } else {
             state.second = Some((id, offset));
         }
-        instance.journal.set_on(User::Replicas, true);
-        instance.journal.begin_at(offset, db);
+        instance.journal.turn_on(User::Replicas, &alone);
+        instance.journal.begin_at(offset, db, &alone);
         instance.journal.keep_backlog(instance.config.uint(settings::REPL_BACKLOG_SIZE));
         drop(state);
         if !is_replica {

@@ -12,6 +12,9 @@ use tokio::sync::mpsc::{Receiver, Sender, channel};
 
 use super::{Replica, Stage};
 use crate::config::settings;
+use crate::exec::exclusive::Alone;
+#[cfg(test)]
+use crate::exec::exclusive::Exclusive;
 use crate::exec::instance::Instance;
 use crate::exec::snapshot::{self, Job, Purpose, Target};
 use crate::journal::Reader;
@@ -107,8 +110,8 @@ fn send_functions(instance: &Instance, replica: &Replica) -> bool {
 }
 
 /// The cut of a snapshot: all who wait now are sent it.
-fn cut(instance: &Instance, receivers: &Receivers, is_direct: bool) {
-    let begun = instance.replication.begin_stream(instance);
+fn cut(instance: &Instance, receivers: &Receivers, is_direct: bool, alone: &Alone) {
+    let begun = instance.replication.begin_stream(instance, alone);
     feed(instance, receivers, is_direct, &begun);
 }
 
@@ -146,9 +149,9 @@ impl Replica {
 
 /// Sends a snapshot to those who wait for one, made at once by this thread: for tests in which there is no other.
 #[cfg(test)]
-pub(super) fn send_now(instance: &Instance) -> io::Result<()> {
+pub(super) fn send_now(instance: &Arc<Instance>) -> io::Result<()> {
     let receivers = Receivers::default();
-    cut(instance, &receivers, true);
+    cut(instance, &receivers, true, &Exclusive::already_stopped(instance));
     let mut fan = Fan { receivers, buffer: Vec::new(), mark: super::new_id(), making: None };
     let head = format!("$EOF:{}\r\n", fan.mark);
     fan.write_all(head.as_bytes())?;
@@ -171,8 +174,8 @@ fn direct(instance: &Arc<Instance>, receivers: &Receivers) -> Job {
             fan.send_buffer()?;
             Ok(Box::new(fan) as Box<dyn Target>)
         }),
-        at_cut: Box::new(move |instance| {
-            cut(instance, &at_cut, true);
+        at_cut: Box::new(move |instance, alone| {
+            cut(instance, &at_cut, true, alone);
             let pid = instance.background.stand_in().unwrap_or_else(std::process::id);
             tracing::info!("Background RDB transfer started by pid {pid}");
         }),
@@ -191,9 +194,9 @@ fn by_file(instance: &Arc<Instance>, receivers: &Receivers) -> Job {
     let job = snapshot::job(instance);
     let (opened, file) = mpsc::channel();
     Job {
-        at_cut: Box::new(move |instance| {
-            (job.at_cut)(instance);
-            cut(instance, &at_cut, false);
+        at_cut: Box::new(move |instance, alone| {
+            (job.at_cut)(instance, alone);
+            cut(instance, &at_cut, false, alone);
         }),
         record: Box::new(move |instance, written| {
             (job.record)(instance, written);
@@ -326,7 +329,7 @@ mod tests {
         let request = Some(SyncRequest::Partial("?".to_owned(), -1));
         let follower = Follower { takes_snapshots_of_unknown_length: true, request, ..Follower::default() };
         let _link = instance.replication.join(&instance, &client, follower, 0);
-        let begun = instance.replication.begin_stream(&instance);
+        let begun = instance.replication.begin_stream(&instance, &Exclusive::already_stopped(&instance));
         instance.journal.tell_replicas(&[b"PING"]);
         feed(&instance, &Receivers::default(), true, &begun);
         let replica = instance.replication.replicas().pop().expect("it has joined");

@@ -1,87 +1,116 @@
 //! Between the units of a primary's stream: what was run of it was passed on, too.
 
-use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
-use std::thread;
-use std::time::{Duration, Instant};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
-/// How long [`Units::try_lock`] waits between two looks.
-const NAP: Duration = Duration::from_millis(1);
-
-/// Held while a primary's commands are run and passed on, and by whoever wants that nobody does.
+/// Held while a primary's commands are run and passed on, and by threads that need that none is.
 ///
-/// Who wants to be alone with the data holds this first, as who runs a unit may want to be alone. Then it waits for commands,
-/// one of which may be REPLICAOF, which wants this too; so it is lent to them for as long as that takes.
+/// A thread that wants to be alone with the data holds this first, as a unit may have to be alone. Then it waits for commands,
+/// one of which may be SAVE, which wants this too; so it is lent to them for as long as that takes.
 #[derive(Debug, Default)]
-pub struct Units {
-    held: Mutex<()>,
+pub struct Units(Arc<State>);
+
+#[derive(Debug, Default)]
+struct State {
+    hold: Mutex<Hold>,
+    changed: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct Hold {
+    is_held: bool,
     /// Whether the holder does nothing but wait, and lends.
-    lent: Mutex<bool>,
+    is_lent: bool,
+    is_borrowed: bool,
+}
+
+impl Hold {
+    fn can_be_borrowed(&self) -> bool {
+        self.is_lent && !self.is_borrowed
+    }
+}
+
+impl State {
+    fn hold(&self) -> MutexGuard<'_, Hold> {
+        self.hold.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn wait_until(&self, is_free: impl Fn(&Hold) -> bool) -> MutexGuard<'_, Hold> {
+        let hold = self.changed.wait_while(self.hold(), |hold| !is_free(hold));
+        hold.unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn wait_within(&self, patience: Duration, is_free: impl Fn(&Hold) -> bool) -> MutexGuard<'_, Hold> {
+        let waited = self.changed.wait_timeout_while(self.hold(), patience, |hold| !is_free(hold));
+        waited.unwrap_or_else(PoisonError::into_inner).0
+    }
 }
 
 /// No unit is run until this is dropped.
 #[derive(Debug)]
-pub struct BetweenUnits<'a> {
-    _guard: Guard<'a>,
+pub struct BetweenUnits {
+    state: Arc<State>,
+    is_borrowed: bool,
 }
 
-#[derive(Debug)]
-enum Guard<'a> {
-    Held { _held: MutexGuard<'a, ()> },
-    Borrowed { _lent: MutexGuard<'a, bool> },
-}
-
-impl<'a> From<MutexGuard<'a, ()>> for BetweenUnits<'a> {
-    fn from(held: MutexGuard<'a, ()>) -> Self {
-        Self { _guard: Guard::Held { _held: held } }
+impl Drop for BetweenUnits {
+    fn drop(&mut self) {
+        let mut hold = self.state.hold();
+        if self.is_borrowed {
+            hold.is_borrowed = false
+        } else {
+            hold.is_held = false
+        }
+        drop(hold);
+        self.state.changed.notify_all();
     }
 }
 
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+impl BetweenUnits {
+    /// Calls `wait`, which only waits for others. What they have borrowed is back when this returns.
+    pub fn lend_during<T>(&self, wait: impl FnOnce() -> T) -> T {
+        /// Ends with a panic too.
+        struct Lending<'a>(&'a State);
+        impl Drop for Lending<'_> {
+            fn drop(&mut self) {
+                self.0.wait_until(|hold| !hold.is_borrowed).is_lent = false;
+            }
+        }
+        self.state.hold().is_lent = true;
+        self.state.changed.notify_all();
+        let _lending = Lending(&self.state);
+        wait()
+    }
 }
 
 impl Units {
+    fn guard(&self, mut hold: MutexGuard<'_, Hold>) -> BetweenUnits {
+        hold.is_held = true;
+        BetweenUnits { state: Arc::clone(&self.0), is_borrowed: false }
+    }
+
     /// Waits until no unit is run, and keeps it so.
-    pub fn lock(&self) -> BetweenUnits<'_> {
-        lock(&self.held).into()
+    pub fn lock(&self) -> BetweenUnits {
+        self.guard(self.0.wait_until(|hold| !hold.is_held))
     }
 
-    /// [`Units::lock`], then `wait`, which only waits for others. What they have borrowed is back when this returns.
-    pub fn lock_and_wait<T>(&self, wait: impl FnOnce() -> T) -> (BetweenUnits<'_>, T) {
-        /// Ends with a panic too.
-        struct Lending<'a>(&'a Units);
-        impl Drop for Lending<'_> {
-            fn drop(&mut self) {
-                *lock(&self.0.lent) = false;
-            }
-        }
-        let held = self.lock();
-        *lock(&self.lent) = true;
-        let lending = Lending(self);
-        let waited = wait();
-        drop(lending);
-        (held, waited)
+    /// [`Units::lock`], unless that takes longer than `patience`.
+    pub fn lock_within(&self, patience: Duration) -> Option<BetweenUnits> {
+        let hold = self.0.wait_within(patience, |hold| !hold.is_held);
+        (!hold.is_held).then(|| self.guard(hold))
     }
 
-    /// [`Units::lock`], for who holds what commands may need: not for ever. Who holds it and only waits lends it.
-    pub fn try_lock(&self, patience: Duration) -> Option<BetweenUnits<'_>> {
-        let end = Instant::now() + patience;
-        loop {
-            match self.held.try_lock() {
-                Ok(held) => return Some(held.into()),
-                Err(TryLockError::Poisoned(held)) => return Some(held.into_inner().into()),
-                Err(TryLockError::WouldBlock) => {}
-            }
-            let lent = lock(&self.lent);
-            if *lent {
-                return Some(BetweenUnits { _guard: Guard::Borrowed { _lent: lent } });
-            }
-            drop(lent);
-            if Instant::now() > end {
-                return None;
-            }
-            thread::sleep(NAP);
+    /// [`Units::lock_within`], for a command in a window: a thread that holds this and waits for the window lends it.
+    pub fn borrow_within(&self, patience: Duration) -> Option<BetweenUnits> {
+        let mut hold = self.0.wait_within(patience, |hold| !hold.is_held || hold.can_be_borrowed());
+        if !hold.is_held {
+            return Some(self.guard(hold));
         }
+        if !hold.can_be_borrowed() {
+            return None;
+        }
+        hold.is_borrowed = true;
+        Some(BetweenUnits { state: Arc::clone(&self.0), is_borrowed: true })
     }
 }
 
@@ -89,6 +118,7 @@ impl Units {
 mod tests {
     use super::*;
     use std::sync::mpsc;
+    use std::thread;
 
     const SHORT: Duration = Duration::from_millis(5);
     const LONG: Duration = Duration::from_secs(60);
@@ -101,27 +131,30 @@ mod tests {
         thread::scope(|scope| {
             let units = &units;
             scope.spawn(move || {
-                let (_held, ()) = units.lock_and_wait(|| {
+                let held = units.lock();
+                held.lend_during(|| {
                     begin.send(()).unwrap();
                     ended.recv().unwrap();
                 });
-                assert!(units.try_lock(SHORT).is_none(), "it waits no longer, and has it alone");
+                assert!(units.borrow_within(SHORT).is_none(), "it waits no longer, and has it alone");
             });
             began.recv().unwrap();
-            let borrowed = units.try_lock(LONG).expect("REPLICAOF has what it waits for");
-            assert!(matches!(borrowed._guard, Guard::Borrowed { .. }));
+            assert!(units.lock_within(SHORT).is_none(), "it is lent to windows alone");
+            let borrowed = units.borrow_within(LONG).expect("SAVE has what it waits for");
+            assert!(borrowed.is_borrowed);
+            assert!(units.borrow_within(SHORT).is_none(), "another has it");
             end.send(()).unwrap();
             drop(borrowed);
         });
-        assert!(units.try_lock(SHORT).is_some_and(|units| matches!(units._guard, Guard::Held { .. })));
+        assert!(units.borrow_within(SHORT).is_some_and(|units| !units.is_borrowed));
     }
 
     #[test]
     fn who_runs_a_unit_lends_nothing() {
         let units = Units::default();
         let unit = units.lock();
-        assert!(units.try_lock(SHORT).is_none());
+        assert!(units.borrow_within(SHORT).is_none());
         drop(unit);
-        assert!(units.try_lock(SHORT).is_some());
+        assert!(units.borrow_within(SHORT).is_some());
     }
 }

@@ -89,6 +89,8 @@ pub(super) enum Refused {
     Nothing,
     /// An argument that is neither string nor number.
     Type,
+    /// Arguments that are too long together.
+    TooLong,
 }
 
 /// What has become of a command.

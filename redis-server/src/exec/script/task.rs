@@ -26,6 +26,7 @@ use crate::exec::instance::Instance;
 use crate::exec::panics;
 use crate::exec::session::{self, Answer, Finished, Pending};
 use crate::exec::slow;
+use crate::exec::still::Still;
 use crate::exec::tracking;
 use crate::exec::window;
 use crate::exec::worker::Worker;
@@ -92,8 +93,8 @@ impl Drop for Slow {
 /// Runs a call, or a transaction, alone with the data.
 pub fn run_alone(worker: &Worker, client: &mut Client, call: Call<'_>, reply: &mut Reply) -> Passed {
     let instance = &worker.instance;
-    let alone = match stop(worker, client) {
-        Ok(alone) => alone,
+    let stopped = match stop(worker, client, &call) {
+        Ok(stopped) => stopped,
         Err(Wait::Held(held)) => return Passed::Held(held),
         Err(Wait::Refused(error)) => {
             dispatch::refuse(worker, client, Some(call.row), error, reply);
@@ -103,7 +104,12 @@ pub fn run_alone(worker: &Worker, client: &mut Client, call: Call<'_>, reply: &m
     if worker.routes
         && let Err(error) = cluster::judge_alone(instance, client, &call)
     {
-        drop(alone);
+        drop(stopped);
+        dispatch::refuse(worker, client, Some(call.row), error, reply);
+        return Passed::Done;
+    }
+    if let Some(error) = dispatch::refused_since(worker, client, &call) {
+        drop(stopped);
         dispatch::refuse(worker, client, Some(call.row), error, reply);
         return Passed::Done;
     }
@@ -122,7 +128,7 @@ pub fn run_alone(worker: &Worker, client: &mut Client, call: Call<'_>, reply: &m
         dispatch::refuse(worker, client, Some(call.row), error, reply);
         return Passed::Done;
     };
-    job.prepare(worker, client, call, alone);
+    job.prepare(worker, client, call, stopped);
     let mut turn: Turn = Coroutine::with_stack(stack, move |yielder, ()| {
         let ended = raw::interruptible(yielder, || catch_unwind(AssertUnwindSafe(|| job.run())));
         (job, ended)
@@ -148,27 +154,42 @@ enum Wait {
     Refused(Error),
 }
 
+/// What a call that runs alone holds.
+enum Stopped {
+    Alone(Alone),
+    Still(Still),
+}
+
 /// Stops all others. While slow calls are at work the connection waits, up to `busy-reply-threshold`: they may wait for
 /// another server, and others wait for this script.
-fn stop(worker: &Worker, client: &mut Client) -> Result<Alone, Wait> {
+fn stop(worker: &Worker, client: &mut Client, call: &Call<'_>) -> Result<Stopped, Wait> {
     let instance = &worker.instance;
-    if worker.loads {
-        return Ok(Exclusive::stop_as_loader(instance));
+    if worker.loads && (worker.is_alone || instance.exclusive.is_loading()) {
+        return Ok(Stopped::Alone(Exclusive::already_stopped(instance)));
     }
+    // A primary's stream is itself what Still waits for, and changes no role.
+    let needs_still = !worker.loads && dispatch::needs_still(call, client);
     loop {
-        match Exclusive::stop(instance) {
-            Ok(alone) => {
+        let stopped = match needs_still {
+            true => Still::stop(instance).map(Stopped::Still),
+            false => Exclusive::stop(instance).map(Stopped::Alone),
+        };
+        match stopped {
+            Ok(stopped) => {
                 client.held_since = None;
-                return Ok(alone);
+                return Ok(stopped);
             }
             Err(Hindered::Busy) => return Err(Wait::Refused(instance.busy_error())),
             Err(Hindered::Slow) => {}
         }
-        let (now, limit) = (now_ms(), instance.config.uint(settings::BUSY_REPLY_THRESHOLD));
+        let limit = if worker.loads { 0 } else { instance.config.uint(settings::BUSY_REPLY_THRESHOLD) };
+        let now = now_ms();
         let since = *client.held_since.get_or_insert(now);
         if limit != 0 && now.saturating_sub(since) >= limit {
             client.held_since = None;
-            return Err(Wait::Refused(Error::Static("BUSY a slow command is at work, and a script has to be alone")));
+            return Err(Wait::Refused(Error::Static(
+                "BUSY a slow command is at work, and a script, or a role change, has to be alone",
+            )));
         }
         let seen = instance.exclusive.ended();
         if let Some(mut held) = Exclusive::hold(instance, &client.shared, seen, true) {
@@ -191,7 +212,7 @@ fn finish(
         panics::end_process(worker, &job.client.shared);
     }
     mem::swap(&mut job.client, client);
-    job.alone = None;
+    job.let_others_go_on();
     job.args.clear();
     reply.append(&mut job.reply);
     let spare = &mut *worker.spare.borrow_mut();
@@ -215,12 +236,12 @@ pub fn go_on(worker: &Worker) -> bool {
 }
 
 /// Sends what an interrupted command has come to.
-fn end(worker: &Worker, mut slow: Slow, job: Box<Job>, ended: std::thread::Result<()>) {
-    let Job { client, reply, alone, .. } = *job;
+fn end(worker: &Worker, mut slow: Slow, mut job: Box<Job>, ended: std::thread::Result<()>) {
     if ended.is_err() {
-        panics::end_process(worker, &client.shared);
+        panics::end_process(worker, &job.client.shared);
     }
-    drop(alone);
+    job.let_others_go_on();
+    let Job { client, reply, .. } = *job;
     if let Some(answer) = slow.answer.take() {
         answer.send(&worker.instance, Finished { client, reply, waiting: None });
     }
@@ -232,14 +253,21 @@ impl Job {
         Self { worker, client, row, args: OwnedArgs::default(), reply: Reply::default(), alone: None }
     }
 
-    fn prepare(&mut self, worker: &Worker, client: &mut Client, call: Call<'_>, alone: Alone) {
+    fn prepare(&mut self, worker: &Worker, client: &mut Client, call: Call<'_>, stopped: Stopped) {
         self.worker.same_time_as(worker);
         self.worker.goes_on.set(worker.goes_on.get());
         self.row = call.row;
         self.args.copy_from(call.args);
         self.reply.set_resp3(client.resp3);
         mem::swap(&mut self.client, client);
-        self.alone = Some(alone);
+        match stopped {
+            Stopped::Alone(alone) => self.alone = Some(alone),
+            Stopped::Still(still) => self.worker.still = Some(still),
+        }
+    }
+
+    fn let_others_go_on(&mut self) {
+        (self.alone, self.worker.still) = (None, None);
     }
 
     fn run(&mut self) {
@@ -258,6 +286,8 @@ impl Job {
         worker.sized(&cx, &call, cx.reply.len());
         instance.exclusive.add_alone(nanos);
         let ready = mem::take(&mut cx.ready);
+        // A transaction may have made a primary of a replica.
+        cx.journaled |= instance.journal.is_on();
         cx.commit();
         drop(cx);
         tracking::broadcast(&self.worker);

@@ -165,6 +165,10 @@ fn run_marked(
             return None;
         }
     };
+    if let Some(error) = dispatch::refused_since(worker, client, &call) {
+        dispatch::refuse(worker, client, Some(call.row), error, reply);
+        return None;
+    }
     let silent = worker.instance.reaper.silent();
     let window = window::run_window(worker, client, &[call], reply);
     drop(slow);

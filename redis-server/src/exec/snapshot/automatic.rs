@@ -11,6 +11,7 @@ use super::{folder, save};
 use crate::config::settings;
 use crate::exec::clock::now_ms;
 use crate::exec::instance::Instance;
+use crate::exec::still::Still;
 use crate::persistence::SnapshotFile;
 
 /// Seconds between a snapshot that has failed and the next that a save point asks for.
@@ -22,12 +23,12 @@ impl Target for SnapshotFile {
     }
 }
 
-/// Begins a snapshot of this moment: the caller is alone with the data.
+/// Begins a snapshot of this moment.
 ///
 /// # Errors
 /// There is one in the making.
-pub fn begin_now(instance: &Arc<Instance>) -> Result<(), Occupied> {
-    background::start_alone(instance, job(instance))
+pub fn begin_now(instance: &Arc<Instance>, still: &Still) -> Result<(), Occupied> {
+    background::start_now(instance, job(instance), still)
 }
 
 /// Begins a snapshot if one is scheduled, or if a save point of a server that saves of its own accord is reached.
@@ -70,7 +71,7 @@ pub fn job(instance: &Instance) -> Job {
     Job {
         purpose: Purpose::Snapshot,
         create: Box::new(create),
-        at_cut: Box::new(move |instance| {
+        at_cut: Box::new(move |instance, _| {
             at_the_cut.store(instance.changes(), Relaxed);
             tracing::info!("Background saving started");
         }),

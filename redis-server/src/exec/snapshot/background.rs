@@ -20,10 +20,11 @@ use super::stand_in::StandIn;
 use super::walk;
 use crate::config::settings;
 use crate::exec::clock::now_ms;
-use crate::exec::exclusive::{Alone, Exclusive};
+use crate::exec::exclusive::Alone;
 use crate::exec::instance::Instance;
 use crate::exec::priority;
-use crate::exec::replication::{BetweenUnits, Position};
+use crate::exec::replication::Position;
+use crate::exec::still::{Still, stand_still};
 use crate::keyspace::Cut;
 use crate::persistence::rdb::WriteOptions;
 
@@ -55,6 +56,9 @@ pub trait Target: Write {
 /// Makes the file.
 pub type Create = Box<dyn FnOnce(&Instance) -> io::Result<Box<dyn Target>> + Send>;
 
+/// What else is done at the cut.
+pub type AtCut = Box<dyn FnOnce(&Instance, &Alone) + Send>;
+
 /// Records the outcome of a snapshot: an error of the kind [`io::ErrorKind::Interrupted`] says that it was
 /// [aborted](Background::abort).
 pub type Record = Box<dyn FnOnce(&Instance, &io::Result<()>) + Send>;
@@ -68,8 +72,8 @@ pub struct Job {
     pub purpose: Purpose,
     /// Makes the file, on the thread that writes it.
     pub create: Create,
-    /// Is called at the cut, alone with the data.
-    pub at_cut: Box<dyn FnOnce(&Instance) + Send>,
+    /// Is called at the cut.
+    pub at_cut: AtCut,
     /// Runs before the snapshot counts as ended: a client that sees its end sees its outcome.
     pub record: Record,
     /// Runs when the snapshot has ended and another may begin.
@@ -233,17 +237,17 @@ impl Background {
     }
 }
 
-/// Begins a snapshot whose cut is made now: the caller is alone with the data, and holds no lock of a shard. Where there is no
-/// thread for it, it has ended when this returns.
+/// Begins a snapshot whose cut is made now; the caller holds no lock of a shard. Where there is no thread for it, it has ended when this
+/// returns.
 ///
 /// # Errors
 /// [`Occupied`].
-pub fn start_alone(instance: &Arc<Instance>, job: Job) -> Result<(), Occupied> {
+pub fn start_now(instance: &Arc<Instance>, job: Job, still: &Still) -> Result<(), Occupied> {
     instance.background.begin(job.purpose)?;
     let Job { purpose, create, at_cut, record, ended } = job;
     match spawn(instance, purpose) {
         Ok(thread) => {
-            let moment = cut(instance, purpose, at_cut);
+            let moment = cut(instance, purpose, at_cut, still);
             thread.run(move |instance| finish(instance, record, ended, || write(instance, &moment, create)));
         }
         Err(error) => finish(instance, record, ended, || Err(error)),
@@ -262,7 +266,7 @@ pub fn start(instance: &Arc<Instance>, job: Job) -> Result<(), Occupied> {
         Ok(thread) => thread.run(move |instance| {
             finish(instance, record, ended, || {
                 let still = stand_still(instance, || instance.background.check())?;
-                let moment = cut(instance, purpose, at_cut);
+                let moment = cut(instance, purpose, at_cut, &still);
                 drop(still);
                 write(instance, &moment, create)
             });
@@ -270,29 +274,6 @@ pub fn start(instance: &Arc<Instance>, job: Job) -> Result<(), Occupied> {
         Err(error) => finish(instance, record, ended, || Err(error)),
     }
     Ok(())
-}
-
-/// No command runs, and the journal has all changes of the data, also those of a primary's stream.
-pub struct Still<'a> {
-    _alone: Alone,
-    _units: BetweenUnits<'a>,
-}
-
-/// Waits until no command runs, as long as `goes_on` returns no error.
-///
-/// # Errors
-/// The error of `goes_on`.
-pub fn stand_still(instance: &Arc<Instance>, goes_on: impl Fn() -> io::Result<()>) -> io::Result<Still<'_>> {
-    loop {
-        goes_on()?;
-        let (units, alone) = instance.replication.units.lock_and_wait(|| Exclusive::stop_after_slow_calls(instance));
-        match alone {
-            Ok(alone) => return goes_on().map(|()| Still { _alone: alone, _units: units }),
-            // A script that takes long: a snapshot would show half of it.
-            Err(_) => drop(units),
-        }
-        thread::sleep(NAP);
-    }
 }
 
 /// Does `work`, records its outcome, ends the snapshot and goes on with what follows.
@@ -352,8 +333,8 @@ impl Moment {
     }
 }
 
-/// Makes the cut: the caller is alone with the data.
-fn cut(instance: &Instance, purpose: Purpose, at_cut: impl FnOnce(&Instance)) -> Moment {
+/// Makes the cut.
+fn cut(instance: &Instance, purpose: Purpose, at_cut: AtCut, still: &Still) -> Moment {
     let began = Instant::now();
     instance.background.has_cut.store(true, SeqCst);
     let databases = instance.databases();
@@ -365,8 +346,8 @@ fn cut(instance: &Instance, purpose: Purpose, at_cut: impl FnOnce(&Instance)) ->
     let handover = Arc::new(Handover::new(told.collect(), at, options));
     Cut::begin(databases, Arc::<Handover>::clone(&handover));
     instance.background.is_walking.store(true, SeqCst);
-    at_cut(instance);
-    let position = instance.replication.position(instance);
+    at_cut(instance, still);
+    let position = instance.replication.position(instance, still);
     let imports = instance.cluster.note_of_imports(instance);
     instance.background.stood_still.store(began.elapsed().as_nanos() as u64, Relaxed);
     Moment { handover, purpose, at, sizes, options, libraries, position, imports }

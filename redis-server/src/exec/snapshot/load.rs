@@ -16,6 +16,7 @@ use super::position::position;
 use crate::config::{Config, settings};
 use crate::exec::Ctx;
 use crate::exec::clock::now_ms;
+use crate::exec::exclusive::Alone;
 use crate::exec::instance::Instance;
 use crate::exec::replication::Replication;
 use crate::exec::script;
@@ -126,18 +127,18 @@ pub(crate) fn load_alone(worker: &Worker, disk: &dyn Disk, path: &Path, expires:
     Ok(end)
 }
 
-/// Takes a snapshot for all data, in the place of what there was: the caller is alone with it.
+/// Takes a snapshot for all data, in the place of what there was.
 ///
 /// # Errors
 /// [`LoadError`]. The part in front of the fault has been loaded then.
-pub fn load_in_place(instance: &Arc<Instance>, disk: &dyn Disk, path: &Path) -> Result<(), LoadError> {
+pub fn load_in_place(instance: &Arc<Instance>, disk: &dyn Disk, path: &Path, _: &Alone) -> Result<(), LoadError> {
     let worker = Worker::of_loader(Arc::clone(instance));
     empty_by(&worker);
     load_alone(&worker, disk, path, false).map(drop)
 }
 
-/// Removes all data, and the function libraries: the caller is alone with them.
-pub fn empty(instance: &Arc<Instance>) {
+/// Removes all data, and the function libraries.
+pub fn empty(instance: &Arc<Instance>, _: &Alone) {
     empty_by(&Worker::of_loader(Arc::clone(instance)));
 }
 
@@ -191,11 +192,11 @@ impl Aside {
         self.databases.iter().all(Database::is_empty)
     }
 
-    /// Takes the place of all data: the caller is alone with that, or no client is served.
+    /// Takes the place of all data.
     ///
     /// # Errors
     /// Its libraries cannot be taken: there are none then.
-    pub fn take_place(self, instance: &Arc<Instance>) -> Result<(), LoadError> {
+    pub fn take_place(self, instance: &Arc<Instance>, _: &Alone) -> Result<(), LoadError> {
         let worker = &Worker::of_loader(Arc::clone(instance));
         let mut client = script::nobody(worker);
         let mut reply = Reply::default();

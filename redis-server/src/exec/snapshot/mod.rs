@@ -18,8 +18,7 @@ mod walk;
 
 pub use automatic::{begin_if_due, begin_now, flushed, job, refuses_writes};
 pub use background::{
-    Background, Create, Ended, Job, NoSnapshot, Occupied, Purpose, Running, Still, Target, stand_still, start,
-    start_alone,
+    AtCut, Background, Create, Ended, Job, NoSnapshot, Occupied, Purpose, Record, Running, Target, start, start_now,
 };
 #[cfg(test)]
 pub(crate) use load::begin_from;

@@ -39,8 +39,8 @@ pub(super) fn save(instance: &Instance, position: Option<Position>) -> io::Resul
 /// The disk's; the file is as it was then.
 pub fn save_views(instance: &Instance, views: &[&View<'_>]) -> io::Result<()> {
     // While a primary's commands run that are not passed on yet, there is no such place.
-    let units = instance.replication.units.try_lock(PATIENCE);
-    save_at(instance, views, units.and_then(|_units| instance.replication.position(instance)))
+    let units = instance.replication.units.borrow_within(PATIENCE);
+    save_at(instance, views, units.and_then(|_units| instance.replication.position_of_locked(instance)))
 }
 
 fn save_at(instance: &Instance, views: &[&View<'_>], position: Option<Position>) -> io::Result<()> {
@@ -81,7 +81,7 @@ pub(crate) fn libraries(instance: &Instance) -> Vec<Box<[u8]>> {
 #[cfg(test)]
 pub(crate) fn whole(instance: &Instance) -> io::Result<Vec<u8>> {
     let views = locked(instance);
-    let position = instance.replication.position(instance);
+    let position = instance.replication.position_of_locked(instance);
     write(instance, &views.iter().collect::<Vec<_>>(), Vec::new(), position.as_ref())
 }
 

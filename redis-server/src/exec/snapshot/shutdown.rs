@@ -8,9 +8,9 @@ use std::thread;
 use std::time::Duration;
 
 use crate::clients::client::{ClientShared, flag};
-use crate::exec::exclusive::Exclusive;
 use crate::exec::instance::Instance;
 use crate::exec::replication::Position;
+use crate::exec::still::Still;
 use crate::protocol::error::Error;
 
 /// The time between two tries to be alone with the data.
@@ -133,18 +133,15 @@ fn prepare(instance: &Arc<Instance>, shutdown: Shutdown) -> io::Result<Leave> {
     if !shutdown.save.is_due(instance) {
         return Ok(if holds { Leave::Saved } else { Leave::Unsaved });
     }
-    let (alone, units) = loop {
-        let (units, alone) = instance.replication.units.lock_and_wait(|| Exclusive::stop(instance));
-        match alone {
-            Ok(alone) => break (alone, units),
-            Err(_) => drop(units),
+    let still = loop {
+        if let Ok(still) = Still::stop(instance) {
+            break still;
         }
         thread::sleep(RETRY);
     };
-    let position = instance.replication.position(instance);
-    drop(units);
+    let position = instance.replication.position(instance, &still);
     let saved = save_at_end(instance, shutdown.force, position);
-    drop(alone);
+    drop(still);
     if holds && saved.is_err() {
         instance.release_writes();
     }

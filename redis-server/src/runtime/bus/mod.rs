@@ -30,7 +30,6 @@ use crate::config::{Config, settings};
 use crate::exec::cluster::{bus_port, replication_port};
 use crate::exec::instance::Instance;
 use crate::exec::peer_tls;
-use crate::exec::snapshot::stand_still;
 
 /// How long a listener rests that cannot accept, as there are no more descriptors.
 const REST: Duration = Duration::from_millis(100);
@@ -181,7 +180,7 @@ impl Bus {
             }
             Action::Promote => self.roles.promote(),
             Action::DeleteAll => self.roles.delete_all(),
-            Action::PauseWrites { until } => self.pause_writes(until),
+            Action::PauseWrites { number, until } => self.pause_writes(number, until),
             Action::ResumeWrites => self.resume_writes(),
             Action::Publish { channel, message, is_sharded } => {
                 let kind = if is_sharded { Kind::Shard } else { Kind::Channel };
@@ -211,20 +210,13 @@ impl Bus {
         instance.cluster.drop_lost_keys(instance)
     }
 
-    /// Has writes wait. None is under way when this returns, so the stream's end is what the replica must reach.
-    fn pause_writes(&self, until: u64) {
+    /// Has writes wait. When none is under way any more, the machine is told where the stream ends, which the replica must reach.
+    fn pause_writes(&self, number: u64, until: u64) {
         let was_paused = self.paused_until.replace(Some(until)).is_some();
         if !was_paused {
             self.instance.hold_writes();
         }
-        let goes_on = || match self.instance.cluster.now() < until {
-            true => Ok(()),
-            false => Err(io::ErrorKind::TimedOut.into()),
-        };
-        let Ok(still) = stand_still(&self.instance, goes_on) else { return self.resume_writes() };
-        let offset = self.instance.journal.offset();
-        drop(still);
-        self.instance.cluster.with(&self.instance, |machine, now| machine.writes_paused(offset, now));
+        self.roles.await_writes(number, until);
     }
 
     fn resume_writes(&self) {

@@ -1,18 +1,26 @@
-//! The thread on which a node becomes a replica or a primary: that may wait for commands that run.
+//! The thread on which a node becomes a replica or a primary, and writes end before another one takes over: that may wait for commands
+//! that run, for which the bus must not.
 
 use std::io;
 use std::sync::Arc;
 use std::sync::mpsc::{Sender, channel};
 use std::thread;
 
+use crate::cluster::Millis;
 use crate::exec::instance::Instance;
-use crate::exec::snapshot::{empty, stand_still};
+use crate::exec::snapshot::empty;
+use crate::exec::still::{stand_still, stand_still_to_go_on};
 
 /// What a node becomes.
 enum Role {
     Replica(String, u16),
     Primary,
     Empty,
+    /// A primary whose clients write no more.
+    Paused {
+        number: u64,
+        until: Millis,
+    },
 }
 
 /// The way to the thread, which does one after the other.
@@ -44,6 +52,11 @@ impl Roles {
         self.send(Role::Empty);
     }
 
+    /// Waits until no write is under way that began before writes were held, and tells the machine where the stream ends.
+    pub(super) fn await_writes(&self, number: u64, until: Millis) {
+        self.send(Role::Paused { number, until });
+    }
+
     fn send(&self, role: Role) {
         self.0.send(role).expect("the thread ends only with this");
     }
@@ -54,18 +67,33 @@ fn take(instance: &Arc<Instance>, role: Role) {
         Role::Replica(host, port) => Some((host, port)),
         Role::Primary => None,
         Role::Empty => {
-            if let Ok(_still) = stand_still(instance, || Ok(())) {
-                empty(instance);
+            if let Ok(still) = stand_still_to_go_on(instance) {
+                empty(instance, &still);
             }
             return;
         }
+        Role::Paused { number, until } => return await_writes(instance, number, until),
     };
-    let _units = instance.replication.units.lock();
+    instance.replication.end_link(target.as_ref());
+    let Ok(still) = stand_still_to_go_on(instance) else { return };
     match &target {
         Some((host, port)) => tracing::info!("Connecting to MASTER {host}:{port} (cluster)"),
         None => tracing::info!("MASTER MODE enabled (cluster)"),
     }
-    instance.replication.turn_to(instance, target);
+    instance.replication.turn_to(instance, target, &still);
+    drop(still);
     // Whom others have sent here meanwhile.
     instance.wake_paused();
+}
+
+fn await_writes(instance: &Arc<Instance>, number: u64, until: Millis) {
+    let goes_on = || match instance.cluster.now() < until && !instance.is_ending() {
+        true => Ok(()),
+        false => Err(io::ErrorKind::TimedOut.into()),
+    };
+    // The bus lets clients write again when it is too late.
+    let Ok(still) = stand_still(instance, goes_on) else { return };
+    let offset = instance.journal.offset();
+    drop(still);
+    instance.cluster.with(instance, |machine, now| machine.writes_paused(number, offset, now));
 }

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use redis_server::command::Flags;
 use redis_server::commands::REGISTRY;
+use redis_server::exec::exclusive::Exclusive;
 use redis_server::journal::{self, User};
 
 use super::Reader;
@@ -93,7 +94,7 @@ impl Side {
     fn ours() -> (Self, Server) {
         let server = Server::start();
         let journal = server.instance.journal.reader(|| {});
-        server.instance.journal.set_on(User::Aof, true);
+        server.instance.journal.turn_on(User::Aof, &Exclusive::stop(&server.instance).unwrap());
         let addr = server.addr;
         let connect = move || {
             let stream = TcpStream::connect(addr).unwrap();

@@ -1,7 +1,7 @@
 //! A value is the same after it was written and loaded, by every route, whatever commands made it.
 //!
 //! Random commands lead values of every type into [shapes](shapes) that are seldom: each of them has a name and is counted, and a run
-//! that misses one fails. After each step the value goes through DUMP and RESTORE (which is MIGRATE's form, too), a file as a server
+//! that misses one fails. After each step the value goes through DUMP and RESTORE, MIGRATE over TCP, a file as a server
 //! loads it at its start and a replica from its primary, the journal of the append-only file, and the commands of a plain base, in which
 //! slots move, too. `VALUES_STEPS=10000000` makes a long run of it.
 
@@ -88,7 +88,7 @@ fn run(seed: u64, steps: usize) -> Counters {
                 let seen = Seen { value: entry.value(), expires: entry.expire_at().is_some(), limit, now: now_ms() };
                 counters.note(&seen);
             });
-            outcome = outcome.and_then(|()| routes.send(&source, key, &said));
+            outcome = outcome.and_then(|()| routes.send(&mut source, key, &said));
         }
         if let Err(why) = outcome {
             let of_key = last.iter().filter(|(_, words, _)| words.iter().any(|word| is_one_of(&command.keys, word)));

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use redis_server::commands::TABLE;
 use redis_server::exec::clock::now_ms;
+use redis_server::exec::exclusive::Exclusive;
 use redis_server::exec::instance::Instance;
 use redis_server::exec::snapshot;
 use redis_server::exec::worker::Worker;
@@ -17,12 +18,14 @@ use redis_server::runtime::embedded::Session;
 
 use super::picture::{Keeps, picture};
 use crate::support::resp::{parse, request};
-use crate::support::server::config;
+use crate::support::server::{Server, config};
 
 /// Values that are loaded together: a load has its own threads.
 const BATCH: usize = 64;
 /// The smallest piece in which large values are saved.
 const PIECE: usize = 100;
+/// A key that lives no longer is not sent by MIGRATE, which says for how long it lives.
+const SOON_MS: u64 = 10_000;
 
 /// A server without sockets, and its only session.
 pub(super) struct Side {
@@ -53,15 +56,19 @@ impl Side {
 
     /// Looks at a key as it is stored.
     pub(super) fn look<R>(&self, key: &[u8], look: impl FnOnce(Option<&Entry>) -> R) -> R {
-        let database = self.instance.database(0);
-        let mut keys = [(database.key(key), Lock::Read)];
-        let view = database.lock_keys(&mut keys, now_ms());
-        look(view.stored(&keys[0].0))
+        self::look(&self.instance, key, look)
     }
 
     pub(super) fn picture(&self, key: &[u8], keeps: Keeps) -> String {
         self.look(key, |entry| picture(entry, now_ms(), keeps))
     }
+}
+
+fn look<R>(instance: &Instance, key: &[u8], look: impl FnOnce(Option<&Entry>) -> R) -> R {
+    let database = instance.database(0);
+    let mut keys = [(database.key(key), Lock::Read)];
+    let view = database.lock_keys(&mut keys, now_ms());
+    look(view.stored(&keys[0].0))
 }
 
 /// A value as it was, which is loaded later.
@@ -79,6 +86,8 @@ pub(super) struct Routes {
     loaded: Side,
     plain: Side,
     replayed: Side,
+    /// It has a socket, to which MIGRATE sends.
+    migrated: Server,
     journal: Reader,
     batch: Vec<Expected>,
     file: Writer<Vec<u8>>,
@@ -93,7 +102,7 @@ pub(super) type Outcome = Result<(), String>;
 
 impl Routes {
     pub(super) fn new(source: &Side, settings: &[(&str, &str)]) -> Self {
-        source.instance.journal.set_on(User::Aof, true);
+        source.instance.journal.turn_on(User::Aof, &Exclusive::stop(&source.instance).unwrap());
         let [restored, loaded] = [(); 2].map(|()| Side::new(settings));
         let [plain, replayed] = [(); 2].map(|()| Side::loading(settings));
         let mut routes = Self {
@@ -101,6 +110,7 @@ impl Routes {
             loaded,
             plain,
             replayed,
+            migrated: Server::with(settings),
             journal: source.instance.journal.reader(|| {}),
             batch: Vec::new(),
             file: Writer::new(Vec::new(), options(0)),
@@ -129,7 +139,7 @@ impl Routes {
     }
 
     /// Sends the source's value of `key` by all ways, which `said` has made.
-    pub(super) fn send(&mut self, source: &Side, key: &str, said: &dyn Fn() -> String) -> Outcome {
+    pub(super) fn send(&mut self, source: &mut Side, key: &str, said: &dyn Fn() -> String) -> Outcome {
         let name = key.as_bytes();
         let now = now_ms();
         let [all, no_producers, by_commands] = source.look(name, |entry| {
@@ -143,12 +153,31 @@ impl Routes {
         let restore = request(&[b"RESTORE", name, at.as_bytes(), &payload, b"REPLACE", b"ABSTTL"]);
         accepted("RESTORE", &self.restored.run(&restore), &restore)?;
         same("DUMP and RESTORE", &no_producers, &self.restored.picture(name, Keeps::NoProducers))?;
+        if expire_at.is_none_or(|at| at > now + SOON_MS) {
+            self.migrate(source, key, &no_producers)?;
+        }
         self.keep(
             source,
             Expected { key: format!("{}:{key}", self.batch.len()), all, by_commands, said: said() },
             name,
         );
         if self.batch.len() == BATCH { self.flush() } else { Ok(()) }
+    }
+
+    /// Has the source send its value of `key` by MIGRATE.
+    fn migrate(&self, source: &mut Side, key: &str, expected: &str) -> Outcome {
+        let (host, port) = (self.migrated.addr.ip().to_string(), self.migrated.addr.port().to_string());
+        let migrate = request(&["MIGRATE", &host, &port, key, "0", "5000", "COPY", "REPLACE"]);
+        accepted("MIGRATE", &source.run(&migrate), &migrate)?;
+        let got = look(&self.migrated.instance, key.as_bytes(), |entry| picture(entry, now_ms(), Keeps::NoProducers));
+        let ((expected_at, expected), (at, got)) = (split_expiry(expected), split_expiry(&got));
+        same("MIGRATE", expected, got)?;
+        // It says how long the key lives, not until when.
+        let is_same = match (expected_at, at) {
+            (Some(expected), Some(at)) => at.abs_diff(expected) < SOON_MS,
+            (expected, at) => expected == at,
+        };
+        if is_same { Ok(()) } else { Err(format!("MIGRATE: expires at {expected_at:?}, not at {at:?}")) }
     }
 
     /// Writes a value down as a file has it, and as commands.
@@ -183,7 +212,10 @@ impl Routes {
         let len = file.len() as u64;
         // As a replica loads a primary's snapshot, which is how a file is loaded at the start, too.
         let aside = snapshot::load_aside(&self.loaded.instance, Box::new(Cursor::new(file)), len);
-        let loaded = aside.and_then(|aside| aside.take_place(&self.loaded.instance));
+        let loaded = aside.and_then(|aside| {
+            let alone = Exclusive::stop(&self.loaded.instance).expect("nobody else is at work");
+            aside.take_place(&self.loaded.instance, &alone)
+        });
         let all_said = || batch.iter().map(|it| it.said.as_str()).collect::<Vec<_>>().join("\n");
         loaded.map_err(|error| format!("a file is not loaded: {error}\n{}", all_said()))?;
         self.plain.run(&request(&["FLUSHALL"]));
@@ -196,6 +228,12 @@ impl Routes {
         }
         Ok(())
     }
+}
+
+/// When the key of a picture expires, and the rest.
+fn split_expiry(picture: &str) -> (Option<u64>, &str) {
+    let expiry = picture.strip_prefix("expires at ").and_then(|text| text.split_once('\n'));
+    expiry.map_or((None, picture), |(at, rest)| (Some(at.parse().expect("a moment is a number")), rest))
 }
 
 /// Compressed or not; for Redis 7.4 and later, as fields may expire, or for Valkey 9.

@@ -282,7 +282,9 @@ fn a_primary_stands_aside() {
         pings.iter().find_map(|(_, bytes)| offset(bytes))
     };
     assert_eq!(is_paused(&actions), None);
-    bench.machine.writes_paused(77, bench.now);
+    bench.machine.writes_paused(0, 66, bench.now);
+    assert_eq!(is_paused(&bench.take()), None, "that was an earlier pause");
+    bench.machine.writes_paused(1, 77, bench.now);
     assert_eq!(is_paused(&bench.take()), Some(77));
     bench.idle(' ', 5200);
     let actions = bench.take();

@@ -26,6 +26,7 @@ pub(super) struct Applier {
     /// Where in it that begins which has not run, and how far the command there is parsed.
     at: usize,
     parser: Parser,
+    /// Its arguments so far, counted from there: the unit in front of it may be longer than spans reach.
     spans: Vec<Span>,
     /// Where in it the last whole unit ends.
     unit: usize,
@@ -94,9 +95,6 @@ impl Applier {
         if self.input.capacity() > ROOM_KEPT {
             self.input.shrink_to(ROOM_KEPT);
         }
-        if self.parser.in_command() {
-            Parser::relocate(&mut self.spans, self.unit);
-        }
         self.at -= self.unit;
         self.unit = 0;
         result
@@ -108,19 +106,21 @@ impl Applier {
         loop {
             let mut spans = std::mem::take(&mut self.spans);
             let mut ends: ArrayVec<(usize, usize), WINDOW> = ArrayVec::new();
+            let mut rest = &input[self.at..];
             if !self.parser.in_command() {
                 spans.clear();
-                parse_whole_commands(input, self.at, &limits, &mut spans, &mut ends);
+                parse_whole_commands(rest, 0, &limits, &mut spans, &mut ends);
             }
             if ends.is_empty() {
                 if !self.parser.in_command() {
                     // A bare line end is a sign of life.
-                    self.at += input[self.at..].iter().take_while(|byte| matches!(byte, b'\r' | b'\n')).count();
+                    self.at += rest.iter().take_while(|byte| matches!(byte, b'\r' | b'\n')).count();
+                    rest = &input[self.at..];
                 }
-                let end = if self.at == input.len() {
+                let end = if rest.is_empty() {
                     None
                 } else {
-                    self.parser.parse(input, self.at, &mut spans, &limits).map_err(unreadable)?
+                    self.parser.parse(rest, 0, &mut spans, &limits).map_err(unreadable)?
                 };
                 let Some(end) = end else {
                     self.spans = spans;
@@ -128,16 +128,18 @@ impl Applier {
                 };
                 ends.push((spans.len(), end));
             }
-            self.run_commands(input, &spans, &ends)?;
+            self.run_commands(rest, &spans, &ends)?;
             self.spans = spans;
         }
     }
 
-    fn run_commands(&mut self, input: &[u8], spans: &[Span], ends: &[(usize, usize)]) -> Result<(), String> {
+    /// Runs commands of `rest`, where the input goes on.
+    fn run_commands(&mut self, rest: &[u8], spans: &[Span], ends: &[(usize, usize)]) -> Result<(), String> {
         let mut window: ArrayVec<Call<'_>, WINDOW> = ArrayVec::new();
-        let mut first = 0;
+        let (begin, mut first) = (self.at, 0);
         for &(last, end) in ends {
-            let args = Args::new(input, &spans[first..last]);
+            let end = begin + end;
+            let args = Args::new(rest, &spans[first..last]);
             first = last;
             if args.is_empty() {
                 self.at = end;

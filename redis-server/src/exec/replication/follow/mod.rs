@@ -26,7 +26,7 @@ use crate::config::settings;
 use crate::exec::clock::now_ms;
 use crate::exec::instance::Instance;
 use crate::exec::peers::connect_from_source;
-use crate::exec::snapshot::stand_still;
+use crate::exec::still::{stand_still, stand_still_to_go_on};
 
 /// How often it looks whether something else is to be done.
 const TICK: Duration = Duration::from_millis(100);
@@ -171,6 +171,12 @@ impl Primary {
         self.failed_syncs = FailedSyncs::default();
     }
 
+    /// Has the thread that follows it end, now that another generation counts.
+    pub(super) fn end_link(&mut self, generation: u64) {
+        self.hang_up();
+        self.generation = generation;
+    }
+
     /// Ends the connection at once: the primary must not show a replica that has left.
     pub(super) fn hang_up(&self) {
         self.connection.iter().for_each(|connection| connection.kill());
@@ -277,7 +283,9 @@ impl Link {
         let rest = match agreed {
             Agreed::Continue { id } => {
                 tracing::info!("Successful partial resynchronization with master.");
-                self.instance.replication.go_on_as(&self.instance, id);
+                if !self.instance.replication.go_on_as(&self.instance, id, self.generation) {
+                    return Err(Ended::Obsolete);
+                }
                 rest
             }
             Agreed::Full { id, offset, length } => {
@@ -305,9 +313,11 @@ impl Link {
                 Ok(None) => {}
                 Ok(Some(agreed)) => return Ok((agreed, handshake.rest())),
                 Err(refusal @ (Refusal::Later(_) | Refusal::Refused(_))) => {
-                    if handshake.has_asked() {
+                    if handshake.has_asked()
+                        && let Ok(still) = stand_still_to_go_on(&self.instance)
+                    {
                         let why = "Failover target rejected psync request";
-                        self.instance.replication.abort_failover(&self.instance, why);
+                        self.instance.replication.abort_failover(&self.instance, why, &still);
                     }
                     return Err(Ended::Lost(refusal.to_string()));
                 }

@@ -135,8 +135,8 @@ impl Link {
         tracing::info!("MASTER <-> REPLICA sync: Flushing old data");
         tracing::info!("MASTER <-> REPLICA sync: Loading DB in memory");
         instance.replication.note_database(0);
-        let loaded = alive(wire, || snapshot::load_in_place(instance, &RealDisk, path));
-        self.loaded(&loaded, incoming);
+        let loaded = alive(wire, || snapshot::load_in_place(instance, &RealDisk, path, &alone));
+        self.loaded(&loaded, incoming, &alone);
         drop(alone);
         // What is here when the server ends must not be saved for all that there was.
         if is_told && !instance.is_ending() {
@@ -146,14 +146,14 @@ impl Link {
     }
 
     /// All data is the primary's, or none is there any more.
-    fn loaded(&self, loaded: &Result<(), LoadError>, Incoming { id, offset, .. }: &Incoming<'_>) {
+    fn loaded(&self, loaded: &Result<(), LoadError>, Incoming { id, offset, .. }: &Incoming<'_>, alone: &Alone) {
         let instance = &self.instance;
         match loaded {
-            Ok(()) => instance.replication.begin_as(instance, id, *offset),
+            Ok(()) => instance.replication.begin_as(instance, id, *offset, alone),
             // What there is belongs to no stream.
             Err(_) => {
-                instance.replication.forget(instance);
-                snapshot::empty(instance);
+                instance.replication.forget(instance, alone);
+                snapshot::empty(instance, alone);
             }
         }
     }
@@ -163,7 +163,7 @@ impl Link {
         // Which cut they belong to is what old and new data must agree in.
         let no_snapshot = self.keep_snapshots_out()?;
         instance.loading.begin_again(incoming.bytes());
-        let shown = Shown::new(self, serves)?;
+        let mut shown = Shown::new(self, serves)?;
         tracing::info!("MASTER <-> REPLICA sync: Loading DB in memory");
         instance.replication.note_database(0);
         let (rest, aside) = self.load_aside(wire, incoming)?;
@@ -171,12 +171,10 @@ impl Link {
             return Err(refused_as_empty());
         }
         let keeps = self.pause_aof();
-        // Who is told LOADING is not at work.
-        let alone = serves.then(|| self.alone()).transpose();
-        let loaded = alone.and_then(|_alone| {
+        let loaded = shown.alone().and_then(|alone| {
             tracing::info!("MASTER <-> REPLICA sync: Swapping active DB with loaded DB");
-            let loaded = aside.take_place(instance);
-            self.loaded(&loaded, incoming);
+            let loaded = aside.take_place(instance, &alone);
+            self.loaded(&loaded, incoming, &alone);
             loaded.map_err(not_loaded)
         });
         drop((shown, no_snapshot));
@@ -249,6 +247,8 @@ impl Link {
                 return Err(Ended::Obsolete);
             }
             match Exclusive::stop_after_slow_calls(&self.instance) {
+                // It may have become so while this waited.
+                Ok(_) if self.is_obsolete() => return Err(Ended::Obsolete),
                 Ok(alone) => return Ok(alone),
                 Err(_) => thread::sleep(TICK),
             }
@@ -318,26 +318,32 @@ fn alive<R: Send>(wire: &mut Wire<'_>, work: impl FnOnce() -> R + Send) -> R {
 /// What clients are shown while a snapshot is loaded beside the data, until this is dropped.
 struct Shown<'l> {
     link: &'l Link,
-    serves: bool,
+    /// While clients are told LOADING.
+    alone: Option<Alone>,
 }
 
 impl<'l> Shown<'l> {
     fn new(link: &'l Link, serves: bool) -> Result<Self, Ended> {
         if serves {
             link.instance.loading.set_aside(true);
-        } else {
-            let alone = link.alone()?;
-            link.instance.exclusive.begin_loading();
-            drop(alone);
+            return Ok(Self { link, alone: None });
         }
-        Ok(Self { link, serves })
+        let alone = link.alone()?;
+        link.instance.exclusive.begin_loading();
+        Ok(Self { link, alone: Some(alone) })
+    }
+
+    /// For the moment in which the data is exchanged.
+    fn alone(&mut self) -> Result<Alone, Ended> {
+        self.alone.take().map_or_else(|| self.link.alone(), Ok)
     }
 }
 
 impl Drop for Shown<'_> {
     fn drop(&mut self) {
         let instance = &self.link.instance;
-        if self.serves {
+        drop(self.alone.take());
+        if instance.loading.is_aside() {
             instance.loading.set_aside(false);
         } else if !instance.is_ending() {
             instance.exclusive.end_loading();

@@ -397,6 +397,9 @@ unsafe fn command(state: *mut lua_State, raises: bool) -> c_int {
                 Refused::NoScript => (NO_SCRIPT, true),
                 Refused::Nothing if is_valkey() => ("ERR Please specify at least one argument for this call", raises),
                 Refused::Nothing => ("ERR Please specify at least one argument for this redis lib call", raises),
+                Refused::TooLong => {
+                    ("ERR the arguments of a call from a script are longer than 4294967295 bytes", raises)
+                }
                 Refused::Type if is_valkey() => ("ERR Command arguments must be strings or integers", raises),
                 Refused::Type => ("ERR Lua redis lib command arguments must be strings or integers", raises),
             };
@@ -459,6 +462,9 @@ unsafe fn take_arguments(state: *mut lua_State) -> Result<(), Refused> {
             }
             for at in 1..=count {
                 if let Some(bytes) = text(state, at) {
+                    if !running.args.has_room_for(bytes.len()) {
+                        return Err(Refused::TooLong);
+                    }
                     running.args.push(bytes);
                 } else if lua_type(state, at) == LUA_TNUMBER {
                     super::call::push_number(&mut running.args, lua_tonumber(state, at));

@@ -376,8 +376,8 @@ impl World {
                 };
                 match agreed {
                     Agreed::Continue { id } => {
-                        let instance = &self.nodes[number].instance;
-                        instance.replication.go_on_as(instance, id);
+                        let (instance, generation) = (&self.nodes[number].instance, self.nodes[number].generation);
+                        instance.replication.go_on_as(instance, id, generation);
                         self.stage(number, LinkStage::Connected);
                         self.acknowledge(number, said);
                     }

@@ -1,0 +1,75 @@
+//! The server at rest: no window is open, no slow call is at work, and the journal has all that is in the data, of a
+//! primary's stream too. Role changes need that, and the cuts of snapshots.
+//!
+//! Locks in their order: [`Units`](crate::exec::replication::Units), then [`Alone`]. A thread that waits for the second lends the first to
+//! the commands that it waits for.
+
+use std::io;
+use std::ops::Deref;
+use std::sync::Arc;
+use std::thread;
+use std::time::Duration;
+
+use crate::exec::exclusive::{Alone, Exclusive, Hindered};
+use crate::exec::instance::Instance;
+use crate::exec::replication::BetweenUnits;
+
+/// How long a thread waits between two tries, and for a unit that is run.
+const NAP: Duration = Duration::from_millis(1);
+
+/// The server is at rest until this is dropped.
+#[derive(Debug)]
+pub struct Still {
+    alone: Alone,
+    _units: BetweenUnits,
+}
+
+impl Deref for Still {
+    type Target = Alone;
+
+    fn deref(&self) -> &Alone {
+        &self.alone
+    }
+}
+
+impl Still {
+    /// Waits for windows, and shortly for a unit that is run, but for no slow call. The caller is in no window.
+    ///
+    /// # Errors
+    /// [`Hindered`]; a unit that is run counts as a slow call.
+    pub fn stop(instance: &Arc<Instance>) -> Result<Self, Hindered> {
+        let units = instance.replication.units.lock_within(NAP).ok_or(Hindered::Slow)?;
+        let alone = units.lend_during(|| Exclusive::stop(instance))?;
+        Ok(Self { alone, _units: units })
+    }
+
+    /// For a thread that is at work with nobody else, as nobody is served yet.
+    pub fn before_service(instance: &Arc<Instance>) -> Self {
+        Self { alone: Exclusive::already_stopped(instance), _units: instance.replication.units.lock() }
+    }
+}
+
+/// Waits for windows, slow calls and scripts, as long as `goes_on` says nothing against it. Only a thread that serves nobody may call this.
+///
+/// # Errors
+/// What it says.
+pub fn stand_still(instance: &Arc<Instance>, goes_on: impl Fn() -> io::Result<()>) -> io::Result<Still> {
+    loop {
+        goes_on()?;
+        let units = instance.replication.units.lock();
+        match units.lend_during(|| Exclusive::stop_after_slow_calls(instance)) {
+            Ok(alone) => return goes_on().map(|()| Still { alone, _units: units }),
+            // A script that takes long: a snapshot would show half of it.
+            Err(_) => drop(units),
+        }
+        thread::sleep(NAP);
+    }
+}
+
+/// [`stand_still`], unless the server ends.
+///
+/// # Errors
+/// The server ends.
+pub fn stand_still_to_go_on(instance: &Arc<Instance>) -> io::Result<Still> {
+    stand_still(instance, || if instance.is_ending() { Err(io::ErrorKind::Interrupted.into()) } else { Ok(()) })
+}
