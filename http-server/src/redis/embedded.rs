@@ -11,6 +11,7 @@ use redis_server::exec::instance::Instance;
 use redis_server::exec::worker::Worker;
 use redis_server::runtime::embedded::{Session, expire};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::time::MissedTickBehavior;
 
 /// How often what has expired is removed, as often as Redis does.
 const EXPIRE_EVERY: Duration = Duration::from_millis(100);
@@ -86,6 +87,8 @@ impl AsyncWrite for Connection {
 /// Removes what has expired, for as long as it is polled.
 pub(super) async fn expiring(instance: &Arc<Instance>) {
     let mut interval = tokio::time::interval(EXPIRE_EVERY);
+    // Ticks that were missed must not follow each other: a machine on which a round takes longer than a tick would do nothing else.
+    interval.set_missed_tick_behavior(MissedTickBehavior::Delay);
     std::future::poll_fn(|cx| {
         loop {
             ready!(interval.poll_tick(cx));
