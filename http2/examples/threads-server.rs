@@ -19,7 +19,7 @@ fn main() -> std::io::Result<()> {
 
 fn serve(mut socket: TcpStream) -> std::io::Result<()> {
     let mut connection = Connection::new(&Config::default(), Instant::now());
-    // What was read and not understood yet; requests that are complete; what is left of answers that wait for a window.
+    // Input that is not understood yet; complete requests; the rest of answers that wait for a window.
     let (mut unread, mut complete, mut waiting) = (Vec::new(), Vec::new(), Vec::new());
     loop {
         let mut input = &unread[..];

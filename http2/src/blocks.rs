@@ -8,7 +8,7 @@ use crate::reason::{Breach, Reason};
 use crate::receive::{Found, Handled};
 use crate::streams::{Local, Past, Stream, StreamId, Waits};
 
-/// What a request costs that is refused for its size: more than HEADERS and DATA of the answer are worth.
+/// The cost of a request that is refused for its size: more than HEADERS and DATA of the answer are worth.
 const REFUSAL: i64 = 6;
 
 /// Where a header block belongs.

@@ -1,4 +1,4 @@
-//! What a peer's frames cost, so that work has a limit as memory has.
+//! The budget for a peer's frames: it limits the work that they cause, as other limits do with memory.
 
 use std::time::{Duration, Instant};
 
@@ -18,7 +18,7 @@ const BYTES_WORTH: usize = 128;
 /// Bytes from which on a CONTINUATION costs nothing: it carries a header block.
 const BLOCK_WORTH: usize = 512;
 
-/// A count of frames that carry nothing. Requests, their data and what answers them earn credit; all other frames cost.
+/// A count of frames that carry nothing. Requests, their data and their answers earn credit; all other frames cost.
 #[derive(Clone, Debug)]
 pub(crate) struct Budget {
     credit: i64,
@@ -39,7 +39,7 @@ impl Budget {
     #[inline]
     pub(crate) fn weigh(&mut self, kind: Kind, length: usize) {
         let worth = match kind {
-            // What carries no data is charged when that is known; a refused request, too.
+            // An empty frame is charged once that is known; so is a refused request.
             Kind::Data | Kind::Headers => 1,
             Kind::Continuation if length >= BLOCK_WORTH => 0,
             // With the request that it ends it costs one.
@@ -68,8 +68,8 @@ impl Budget {
         self.earn(1);
     }
 
-    /// DATA was sent: all that the handler gave, or what windows and output have cut it to (`is_cut`). Of the latter only
-    /// bytes count, because the peer's windows choose how many frames it takes.
+    /// DATA was sent: all bytes of the handler, or a part cut to the windows and the output (`is_cut`). Of such a part
+    /// only bytes count, because the peer's windows choose how many frames it takes.
     #[inline]
     pub(crate) fn sent_data(&mut self, bytes: usize, is_cut: bool) {
         let bytes = self.remainder + bytes;
@@ -103,7 +103,7 @@ impl Budget {
 mod tests {
     use super::*;
 
-    /// What happens in a round trip: frames received with their lengths, and frames sent.
+    /// The events of a round trip: frames received with their lengths, and frames sent.
     enum Step {
         Heard(Kind, usize),
         Head,

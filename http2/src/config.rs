@@ -1,4 +1,4 @@
-//! What a connection is told.
+//! The configuration of a connection.
 
 use crate::frame::{LEAST_MAX_FRAME, MOST, MOST_MAX_FRAME};
 
@@ -12,7 +12,7 @@ pub struct Config {
     pub stream_window: u32,
     /// The same for all bodies together; no less than 64 KiB. 1 MiB.
     pub connection_window: u32,
-    /// Bytes of a frame's payload, 16 KiB at least: what the caller has to keep of a frame of which the end is missing.
+    /// Bytes of a frame's payload, 16 KiB at least: the caller keeps so much of a frame whose end is missing.
     pub max_frame: u32,
     /// Bytes of the table that the peer's header blocks refer to, from 4,096, which is the default, to 65,535.
     pub header_table: u32,

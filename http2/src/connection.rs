@@ -1,4 +1,4 @@
-//! A connection: what it is made of, and its beginning and end.
+//! A connection: its parts, its beginning and its end.
 
 use std::time::Instant;
 
@@ -19,7 +19,7 @@ pub(crate) const DEFAULT_WINDOW: u32 = 65_535;
 /// The PING whose answer shows that the peer has seen the first GOAWAY.
 pub(crate) const FAREWELL: [u8; 8] = *b"farewell";
 
-/// What a peer has done.
+/// An action of the peer.
 #[derive(Clone, Copy, Debug)]
 pub enum Event<'a> {
     /// A request has begun.
@@ -53,8 +53,8 @@ pub enum Event<'a> {
     TooLarge {
         /// The request's stream.
         stream: StreamId,
-        /// What of its head stands before the limit, for the form of an answer; `None` if the request began before, and these
-        /// are its trailers.
+        /// The part of its head that stands before the limit, for the form of an answer. `None` if the request began
+        /// before, and these are its trailers.
         head: Option<&'a RequestHead>,
         /// Whether the request is complete.
         end: bool,
@@ -139,7 +139,7 @@ pub(crate) struct Unfinished {
     pub(crate) block: Vec<u8>,
 }
 
-/// What the peer's settings say.
+/// The peer's settings.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct PeerSettings {
     pub(crate) initial_window: u32,
@@ -177,7 +177,7 @@ impl Connection {
 
     fn put_settings(&mut self) {
         let config = &self.config;
-        // Identifier, value, and what holds where nothing is said (RFC 9113 section 6.5.2; RFC 8441 section 3).
+        // Identifier, value, and default (RFC 9113 section 6.5.2; RFC 8441 section 3).
         let settings = [
             (1_u16, config.header_table, 4096),
             (3, config.max_streams, u32::MAX),
@@ -198,7 +198,7 @@ impl Connection {
         }
     }
 
-    /// What is to be written. After [`next`](Self::next) has given `None`, all that can be said is here.
+    /// The bytes to write. After [`next`](Self::next) has returned `None`, they are complete.
     pub fn output(&self) -> &[u8] {
         self.out.pending()
     }
@@ -224,8 +224,8 @@ impl Connection {
         frame::put(&mut self.out.bytes, Kind::Ping, 0, 0, &payload);
     }
 
-    /// Begins to end the connection: the peer is told, what is on its way is still answered, and later requests are not taken.
-    /// The connection [is over](Self::is_over) when all answers are made.
+    /// Begins to end the connection: it tells the peer, still answers requests that are on their way, and does not take
+    /// later ones. The connection [is over](Self::is_over) when all answers are made.
     pub fn shutdown(&mut self) {
         if self.ending == Ending::No {
             self.ending = Ending::Announced;
@@ -234,7 +234,7 @@ impl Connection {
         }
     }
 
-    /// What is on its way when the peer has seen the first GOAWAY has come by now.
+    /// Sends the final GOAWAY: all requests that were on their way when the peer saw the first one have come by now.
     pub(crate) fn finish_shutdown(&mut self) {
         if self.ending == Ending::Announced {
             self.ending = Ending::Final(self.last);
@@ -319,7 +319,7 @@ impl Connection {
 
     /// So many bytes of a request's body are dealt with: the peer may send as many again.
     pub fn release(&mut self, id: StreamId, bytes: usize) {
-        // What is left of a stream that is gone was given back with it.
+        // The credit of a stream that is gone was given back with it.
         let Some(stream) = self.streams.get_mut(id) else { return };
         let bytes = u32::try_from(bytes).unwrap_or(u32::MAX).min(stream.unreleased);
         stream.unreleased -= bytes;

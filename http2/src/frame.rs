@@ -12,7 +12,7 @@ use crate::reason::Reason;
 /// Bytes of a frame's head.
 pub const HEAD: usize = 9;
 
-/// The least that anyone takes as a frame's payload, and what holds until settings say otherwise.
+/// The least size of a frame's payload that every peer takes, and the default until settings say otherwise.
 pub const LEAST_MAX_FRAME: u32 = 16_384;
 
 /// The most that settings can allow as a frame's payload.
@@ -32,7 +32,7 @@ pub const PADDED: u8 = 0x8;
 /// The payload has a priority: HEADERS.
 pub const PRIORITY: u8 = 0x20;
 
-/// What a frame is, and the number that stands for it; one that nobody has for the unknown.
+/// A frame's type, with its number on the wire; `Unknown` has a number that no type has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// A piece of a body.
@@ -45,7 +45,7 @@ pub enum Kind {
     RstStream = 0x3,
     /// Settings, or that they were taken.
     Settings = 0x4,
-    /// What only servers may send.
+    /// Sent by servers alone.
     PushPromise = 0x5,
     /// Asks for its like.
     Ping = 0x6,
@@ -57,7 +57,7 @@ pub enum Kind {
     Continuation = 0x9,
     /// A stream's priority (RFC 9218 section 7.1).
     PriorityUpdate = 0x10,
-    /// What is to be ignored (RFC 9113 section 5.5).
+    /// A type to ignore (RFC 9113 section 5.5).
     Unknown = 0xff,
 }
 
@@ -85,9 +85,9 @@ impl Kind {
 pub struct Head {
     /// Bytes of the payload behind it.
     pub length: usize,
-    /// What it is.
+    /// The frame's type.
     pub kind: Kind,
-    /// What the flags mean depends on the kind.
+    /// The meaning of the flags depends on the type.
     pub flags: u8,
     /// The stream it belongs to; 0 is the connection.
     pub stream: u32,
@@ -132,7 +132,7 @@ pub fn put(out: &mut Vec<u8>, kind: Kind, flags: u8, stream: u32, payload: &[u8]
     out.extend_from_slice(payload);
 }
 
-/// What the payload of HEADERS holds beside its padding.
+/// The payload of HEADERS without its padding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Headers<'a> {
     /// The piece of the header block.

@@ -30,8 +30,8 @@ pub struct RequestHead {
 }
 
 impl RequestHead {
-    /// A number that heads of one connection share only if they are the same in every byte: what was made of one can be used
-    /// for the other.
+    /// A number that heads of one connection share only if they are the same in every byte: anything made of one can be
+    /// used for the other.
     pub fn id(&self) -> u64 {
         self.id
     }
@@ -71,12 +71,12 @@ impl RequestHead {
         self.fields.get(name)
     }
 
-    /// What `content-length` says; a body of another length never ends well.
+    /// The value of `content-length`. A body of another length ends with an error.
     pub fn content_length(&self) -> Option<u64> {
         self.content_length
     }
 
-    /// What `priority` says.
+    /// The value of `priority`.
     pub fn priority(&self) -> Priority {
         self.priority
     }
@@ -119,7 +119,7 @@ impl RequestHead {
     /// The rules of RFC 9113 sections 8.3.1 and 8.5, and of RFC 8441 section 4.
     fn check_target(&self) -> Result<(), Invalid> {
         let (method, path) = (self.method(), self.path());
-        // Who asks is nobody's host (RFC 9113 section 8.3.1).
+        // User information is no part of a host (RFC 9113 section 8.3.1).
         let of_http = self.scheme().is_none_or(is_http);
         let names_user =
             of_http && [self.authority(), self.get(b"host")].into_iter().flatten().any(|host| host.contains(&b'@'));
@@ -259,16 +259,16 @@ struct Known {
     head: RequestHead,
 }
 
-/// What a header block turned out to be.
+/// The result of a request's header block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Found {
     /// A request, whose head is at this place.
     Request(usize),
-    /// More than may come; what comes before the limit is the head at this place.
+    /// More than may come; the fields before the limit are the head at this place.
     Cut(usize),
     /// More than may come, and not even a target before the limit.
     TooLarge,
-    /// What HTTP/2 does not allow.
+    /// A request that HTTP/2 does not allow.
     Invalid,
 }
 
@@ -361,7 +361,7 @@ fn bounded(limit: usize, block: &[u8]) -> usize {
     limit.min(FREE + block.len() * EXPANSION)
 }
 
-/// What the header block behind a request's body turned out to be.
+/// The result of the header block behind a request's body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Trailers {
     Right,

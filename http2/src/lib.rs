@@ -1,12 +1,12 @@
 //! The server's side of HTTP/2 (RFC 9113, HPACK of RFC 7541, priorities of RFC 9218) without sockets or clock: bytes and the
-//! time go in, events and bytes come out. Whoever has a socket drives it: a thread, a runtime, a test.
+//! time go in, events and bytes come out. A driver has the socket: a thread, a runtime, a test.
 //!
 //! ```
 //! use std::time::Instant;
 //! use http2::hpack::{Block, Field};
 //! use http2::{Config, Connection, Event};
 //!
-//! /// Answers all requests of what was read; what is left belongs before what is read next.
+//! /// Answers all requests of the bytes read; the rest belongs before the bytes read next.
 //! fn serve<'i>(connection: &mut Connection, mut read: &'i [u8]) -> Result<&'i [u8], http2::Error> {
 //!     let ok = Block::new([Field::new(b":status", b"200"), Field::new(b"content-type", b"text/plain")]);
 //!     let mut complete = Vec::new();
@@ -45,7 +45,7 @@
 //!
 //! Everything that a peer can make grow has a limit in [`Config`], and so has the work that it can make: frames that carry
 //! nothing run out ([`Config::max_control_frames`]), refused requests and resets among them; while the peer does not read,
-//! nothing is read from it. What the protocol has no frames for, time-outs above all, is the driver's.
+//! nothing is read from it. Features for which the protocol has no frames, time-outs above all, belong to the driver.
 
 mod blocks;
 mod budget;

@@ -19,7 +19,8 @@ impl Default for Priority {
 }
 
 impl Priority {
-    /// What a dictionary of structured fields (RFC 9651) says, such as `u=1, i`. What is not understood counts as not said.
+    /// Parses a dictionary of structured fields (RFC 9651), such as `u=1, i`. Ignores members that it does not
+    /// understand.
     pub fn parse(text: &[u8]) -> Self {
         let mut priority = Self::default();
         for member in text.split(|byte| *byte == b',') {

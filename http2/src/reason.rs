@@ -23,7 +23,7 @@ impl Reason {
     pub const FRAME_SIZE_ERROR: Self = Self(6);
     /// A stream was refused before anything was done for it: the peer may try again.
     pub const REFUSED_STREAM: Self = Self(7);
-    /// Nobody needs the stream any more.
+    /// The stream is no longer needed.
     pub const CANCEL: Self = Self(8);
     /// A header block cannot be decoded, so that no later one could be.
     pub const COMPRESSION_ERROR: Self = Self(9);
@@ -56,9 +56,9 @@ impl fmt::Display for Reason {
 /// The connection is over, by the peer's fault. The GOAWAY that says so is in the output: write it, then close.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Error {
-    /// What the peer is told.
+    /// The error code for the peer.
     pub reason: Reason,
-    /// What it did, for a log.
+    /// The peer's fault, for a log.
     pub what: &'static str,
 }
 
@@ -70,7 +70,7 @@ impl fmt::Display for Error {
 
 impl std::error::Error for Error {}
 
-/// What the peer did wrong, by what it costs.
+/// A peer's breach of the protocol, by what it ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Breach {
     /// The stream of this number ends.

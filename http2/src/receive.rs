@@ -9,7 +9,7 @@ use crate::reason::{Breach, Error, Reason};
 use crate::streams::{Local, Past, StreamId, Waits};
 use crate::upgrade::PREFACE;
 
-/// What a frame amounts to; the events' owned form.
+/// The result of a frame: the events' owned form.
 pub(crate) enum Found<'i> {
     Request { stream: StreamId, place: usize, end: bool },
     Data { stream: StreamId, data: &'i [u8], end: bool },
@@ -20,13 +20,14 @@ pub(crate) enum Found<'i> {
     GoAway { reason: Reason },
 }
 
-/// What handling a frame gives.
+/// The result of handling a frame.
 pub(crate) type Handled<'i> = Result<Option<Found<'i>>, Breach>;
 
 impl Connection {
-    /// Reads on until something has happened. What was read is cut off `input`; `None` means that more is needed than it holds,
-    /// or, while the output is full, that some of that has to be written before. The caller keeps what is left, at most a frame
-    /// ([`Config::max_frame`](crate::Config::max_frame) and nine bytes) where the output is not full, and appends to it.
+    /// Reads on until something has happened. Cuts the bytes read off `input`. `None` means that an event needs more
+    /// bytes than `input` holds, or, while the output is full, that some output has to be written before. The caller
+    /// keeps the rest, at most a frame ([`Config::max_frame`](crate::Config::max_frame) and nine bytes) where the
+    /// output is not full, and appends to it.
     ///
     /// # Errors
     /// When the peer has broken the protocol, now or before: then the connection is over.
@@ -61,10 +62,10 @@ impl Connection {
             Phase::Preface(seen) => self.read_preface(seen, input)?,
             Phase::Over(error) => return Err(error),
         }
-        // What the last event showed of a large head is needed no more.
+        // A large head that the last event showed is needed no more.
         self.heads.trim();
         loop {
-            // Who does not read what we say is not listened to, so that answers to PING and the like do not pile up.
+            // A peer that does not read is not read from, so that answers to PING and the like do not pile up.
             if self.is_full() {
                 return Ok(None);
             }
@@ -149,7 +150,7 @@ impl Connection {
     /// A stream ends because the peer broke the protocol.
     pub(crate) fn break_stream<'i>(&mut self, number: u32, reason: Reason) -> Handled<'i> {
         if !self.has_begun(number) {
-            // Nobody can reset what has not begun.
+            // A stream that has not begun cannot be reset.
             return Err(Breach::connection(reason, "a stream that has not begun is broken"));
         }
         self.budget.charge(2);
@@ -180,7 +181,7 @@ impl Connection {
                 return Err(Breach::Stream(head.stream, reason));
             }
         }
-        // Nobody sees the padding.
+        // The caller never sees the padding, and so cannot release it.
         let padding = length - data.len() as u32;
         if padding > 0 {
             self.credit(padding);

@@ -154,7 +154,8 @@ impl Connection {
         Ok(())
     }
 
-    /// The next stream that waits and for which there is room. It is given once: who still has more than fits waits again.
+    /// The next stream that waits and for which there is room. It is given once: a stream that still has more than fits
+    /// waits again.
     pub fn next_writable(&mut self) -> Option<StreamId> {
         if self.turns.is_empty() || self.send_window <= 0 || self.out.len() >= self.config.max_output {
             return None;
@@ -177,8 +178,8 @@ impl Connection {
         self.reset(stream, if sent.is_ok() { Reason::NO_ERROR } else { Reason::ENHANCE_YOUR_CALM });
     }
 
-    /// Ends a stream, whatever its state; nothing, if it is over. What else comes for it is thrown away. An answer that is made
-    /// before its request is complete ends so with [`Reason::NO_ERROR`] (RFC 9113 section 8.1).
+    /// Ends a stream in any state; does nothing if it is over. Later frames of the stream are thrown away. An answer
+    /// that is made before its request is complete ends so with [`Reason::NO_ERROR`] (RFC 9113 section 8.1).
     pub fn reset(&mut self, stream: StreamId, reason: Reason) {
         if self.streams.get(stream).is_some() {
             self.remove(stream, Past::ResetByUs);

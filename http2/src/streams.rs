@@ -1,4 +1,4 @@
-//! The streams of a connection, and what is remembered of those that are gone.
+//! The streams of a connection, and a memory of those that are gone.
 
 use std::collections::{HashMap, VecDeque};
 use std::hash::{BuildHasherDefault, Hasher};
@@ -29,7 +29,7 @@ impl StreamId {
     }
 }
 
-/// What has been sent of an answer. With `remote_open`, the stream's state (RFC 9113 section 5.1):
+/// The part of an answer that has been sent. With `remote_open`, the stream's state (RFC 9113 section 5.1):
 ///
 /// ```text
 ///                        HEADERS
@@ -52,7 +52,7 @@ pub(crate) enum Local {
     Closed,
 }
 
-/// What a stream needs to send more.
+/// The condition that a stream waits for to send more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Waits {
     No,
@@ -96,7 +96,7 @@ pub(crate) enum Past {
     Finished,
     /// By the peer's RST_STREAM.
     ResetByPeer,
-    /// By ours: what is on its way means nothing.
+    /// By ours: frames on their way mean nothing.
     ResetByUs,
     /// Long ago, or it was left out.
     Unknown,

@@ -1,4 +1,4 @@
-//! Whose turn it is to send, of the streams that have more than fits.
+//! The order in which streams send that have more than fits.
 
 use std::collections::VecDeque;
 

@@ -8,7 +8,7 @@ use crate::priority::Priority;
 use crate::reason::Breach;
 use crate::streams::{Local, Stream, StreamId, Waits};
 
-/// What a client says first, and by which it is known where nothing was agreed on before.
+/// The client's connection preface. It identifies HTTP/2 where no protocol was agreed on before.
 pub const PREFACE: &[u8; 24] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
 /// The name of HTTP/2 over TLS in ALPN.
@@ -74,7 +74,7 @@ fn decode_base64url(text: &[u8]) -> Option<Vec<u8>> {
             out.push((bits >> count) as u8);
         }
     }
-    // What is left over are the zeros that fill a character up.
+    // The bits left over are the zeros that fill a character up.
     (count < 6 && bits & ((1 << count) - 1) == 0).then_some(out)
 }
 

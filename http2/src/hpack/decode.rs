@@ -17,7 +17,7 @@ impl fmt::Display for Malformed {
 
 impl std::error::Error for Malformed {}
 
-/// What was found in a block beside its fields.
+/// The properties of a block beside its fields.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Decoded {
     /// Whether all fields are there; otherwise the list was larger than allowed, and its end is missing.
@@ -30,12 +30,12 @@ pub struct Decoded {
 #[derive(Clone, Debug)]
 pub struct Decoder {
     table: Table,
-    /// What the peer may set the table's size to.
+    /// The largest table size that the peer may set.
     most: usize,
 }
 
 impl Decoder {
-    /// A decoder whose table may have so many bytes: what our settings tell the peer, from [`TABLE_SIZE`] to
+    /// A decoder whose table may have so many bytes: as our settings tell the peer, from [`TABLE_SIZE`] to
     /// [`MOST_TABLE_SIZE`].
     pub fn new(table_size: usize) -> Self {
         // It has the usual size until the peer says that it uses another one.
@@ -117,7 +117,7 @@ fn accept(fields: &mut Fields, start: usize, name: usize, limit: usize, is_whole
     fits
 }
 
-/// What is left of a block.
+/// The rest of a block.
 struct Input<'a>(&'a [u8]);
 
 impl Input<'_> {

@@ -19,7 +19,7 @@ pub(super) enum Indexing {
     Yes,
     /// It hardly comes again: it would push out what does.
     No,
-    /// Nobody on the way may compress it (RFC 7541 section 7.1.3).
+    /// Intermediaries must not compress it (RFC 7541 section 7.1.3).
     Never,
 }
 

@@ -40,7 +40,7 @@ const fn codes() -> [u32; 257] {
 /// Inner nodes of the code's tree: one less than its leaves.
 const NODES: usize = 256;
 
-/// What four bits of input do at a node: no code is shorter than five bits, so they end one at most.
+/// The effect of four bits of input at a node: no code is shorter than five bits, so they end one at most.
 #[derive(Clone, Copy)]
 struct Step {
     /// The node behind them.
@@ -52,7 +52,7 @@ struct Step {
 
 /// The step ends a byte.
 const EMITS: u8 = 1;
-/// The input may end behind the step: what is left of it are fewer than eight ones.
+/// The input may end behind the step: the rest is fewer than eight ones.
 const MAY_END: u8 = 2;
 /// The step leads to EOS, which no string holds.
 const FAILS: u8 = 4;

@@ -23,8 +23,8 @@ pub use decode::{Decoded, Decoder, Malformed};
 pub use encode::{Block, Encoder};
 pub use fields::{Field, Fields};
 
-/// What an entry of a header table costs beside its text (RFC 7541 section 4.1), and a field in the size of a header list
-/// (RFC 9113 section 6.5.2).
+/// The overhead of a header table's entry beside its text (RFC 7541 section 4.1), and of a field in the size of a
+/// header list (RFC 9113 section 6.5.2).
 pub const OVERHEAD: usize = 32;
 
 /// The size of header tables until settings say otherwise (RFC 9113 section 6.5.2).

@@ -126,7 +126,7 @@ fn a_list_that_is_too_large_leaves_the_table_right() {
     assert_eq!(fields.size(), 6 + 2 + 64);
     assert!(decoder.decode(&bytes("bf"), 38, &mut fields).unwrap().is_whole);
     assert!(!decoder.decode(&bytes("bf"), 37, &mut fields).unwrap().is_whole);
-    // What is beyond the limit is looked at all the same: 63 fields are known.
+    // A block beyond the limit is decoded all the same: 63 fields are known.
     for (block, expected) in
         [("82 bf 40 0165 0166 be 81 c0", true), ("82 c1", false), ("82 be 80", false), ("82 ff00", false)]
     {

@@ -19,7 +19,7 @@ use crate::{Reason, RequestHead, StreamId};
 pub struct Arrivals(VecDeque<Arrival>);
 
 /// Among a request's extensions: its fields are more than may come, and those that are here are the first of them. It is to be
-/// answered with status 431, or what its protocol has for that.
+/// answered with status 431, or its protocol's equivalent.
 #[derive(Clone, Copy, Debug)]
 pub struct TooLarge;
 
@@ -33,7 +33,7 @@ struct Arrival {
     /// The first piece of its body.
     piece: Option<Bytes>,
     is_complete: bool,
-    /// What more there is of its body, the first piece included.
+    /// The rest of its body, the first piece included.
     pipe: Option<Arc<Pipe>>,
 }
 
@@ -141,7 +141,7 @@ impl Arrivals {
         self.0.is_empty()
     }
 
-    /// Forgets them: who has broken the protocol gets no answer.
+    /// Forgets them: a client that has broken the protocol gets no answer.
     pub fn clear(&mut self) {
         self.0.clear();
     }

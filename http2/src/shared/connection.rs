@@ -7,9 +7,9 @@ use std::task::{Context, Poll, Waker};
 use super::pipe::{Pipe, Releases};
 use crate::{Connection, Reason, StreamId};
 
-/// What a connection's task and those of its requests share.
+/// State that a connection's task shares with its requests' tasks.
 ///
-/// The connection's task does all that it does in turns; what others send in between them wakes it.
+/// The connection's task does all its work in turns; output that other tasks queue in between wakes it.
 #[derive(Debug)]
 pub struct Shared {
     engine: RefCell<Connection>,
@@ -65,8 +65,8 @@ impl Shared {
         self.engine()
     }
 
-    /// One turn of the connection's task, which is `run`. What is written in it goes through `buffer`, which all connections of
-    /// a thread share, unless requests have begun one of the connection's own.
+    /// One turn of the connection's task, which is `run`. Its output goes through `buffer`, which all connections of a
+    /// thread share, unless requests have begun one of the connection's own.
     pub(super) fn turn<T>(
         &self,
         cx: &mut Context<'_>,
@@ -112,8 +112,8 @@ impl Shared {
         }
     }
 
-    /// The entry of a stream that lives. One that has ended may have had its slot: what was taken of its body is the engine's
-    /// already, and must not stay in the account.
+    /// The entry of a stream that lives. One that has ended may have had its slot: the bytes taken of its body are the
+    /// engine's already, and must not stay in the account.
     fn with_entry(&self, stream: StreamId, change: impl FnOnce(&mut Entry)) {
         let mut streams = self.streams.borrow_mut();
         if streams.len() <= stream.slot() {
@@ -189,7 +189,8 @@ impl Shared {
         rest == 0
     }
 
-    /// Ready when nobody waits for an answer any more. Until then, whoever polls is woken when there is room for more of it.
+    /// Ready when the answer is wanted no more. Until then, the task that polls is woken when there is room for more of
+    /// it.
     pub fn poll_gone(&self, stream: StreamId, cx: &Context<'_>) -> Poll<()> {
         if !self.engine().is_alive(stream) {
             return Poll::Ready(());
@@ -201,7 +202,8 @@ impl Shared {
         Poll::Pending
     }
 
-    /// A request's task has ended. Who has not sent all of a request that is answered need not go on (RFC 9113 section 8.1).
+    /// A request's task has ended. A client need not send the rest of a request that is answered (RFC 9113 section
+    /// 8.1).
     pub fn leave(&self, stream: StreamId, is_answered: bool) {
         if self.engine().is_alive(stream) {
             self.sending().reset(stream, if is_answered { Reason::NO_ERROR } else { Reason::CANCEL });

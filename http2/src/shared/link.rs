@@ -1,4 +1,4 @@
-//! What a connection's task does with its socket: reads, has what came answered as a batch, and writes.
+//! The work of a connection's task on its socket: it reads, has the requests answered as a batch, and writes.
 
 use std::cell::{RefCell, RefMut};
 use std::future::poll_fn;
@@ -20,9 +20,9 @@ use crate::{Connection, Error, Reason};
 /// Reads after which a connection lets others have their turn.
 const TURN_READS: usize = 4;
 
-/// Bytes of which frames are taken and answered together; what has come beyond them waits for the next turn. An ordinary client's hundred
-/// requests are less, and the smallest frames, of which these are hundreds, take some 30 µs. Longer frames come as they are, but no more is
-/// read in that turn.
+/// Bytes of which frames are taken and answered together; bytes beyond them wait for the next turn. An ordinary
+/// client's hundred requests are less, and the smallest frames, of which these are hundreds, take some 30 µs. Longer
+/// frames come as they are, but no more is read in that turn.
 const TURN_BYTES: usize = 4 * 1024;
 
 /// Requests of a turn that go on as tasks: beginning one takes many times what it takes to answer a short one at once.
@@ -31,7 +31,7 @@ pub const TURN_TASKS: usize = 8;
 /// Requests of a connection that has ended whose tasks hear of it in a turn.
 const TURN_ENDED: usize = 16;
 
-/// Who answers a connection's requests.
+/// Answers a connection's requests.
 pub trait Answers {
     /// Takes what has come, by [`Connection::next`].
     ///
@@ -39,10 +39,11 @@ pub trait Answers {
     /// When the client has broken the protocol.
     fn take(&mut self, input: &mut &[u8]) -> Result<(), Error>;
 
-    /// The client has broken the protocol: what was taken is not worth an answer.
+    /// The client has broken the protocol: the requests taken get no answer.
     fn forget(&mut self, error: Error);
 
-    /// Answers what was taken, or as much of it as a turn is long: what is left in [`Buffers::arrivals`] comes first in the next one.
+    /// Answers the requests taken, or as many of them as fit into a turn: those left in [`Buffers::arrivals`] come
+    /// first in the next one.
     fn answer(&mut self, cx: &mut Context<'_>);
 
     /// Something was read.
@@ -59,7 +60,7 @@ pub trait Answers {
     }
 }
 
-/// What the connections of a thread use in their turns. An idle one has none of it.
+/// Buffers that the connections of a thread use in their turns. An idle one has none of them.
 #[derive(Debug)]
 pub struct Buffers {
     input: RefCell<Vec<u8>>,
@@ -108,9 +109,9 @@ pub enum Ended {
 pub struct Link<S> {
     shared: Rc<Shared>,
     socket: S,
-    /// What was read and not used, between turns.
+    /// Bytes read and not used, between turns.
     unread: Vec<u8>,
-    /// What was taken and not answered, between turns.
+    /// Requests taken and not answered, between turns.
     unanswered: Arrivals,
     /// Whether nothing was read or written yet.
     is_new: bool,
@@ -124,7 +125,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
         Self { shared, socket, unread: read, unanswered: Arrivals::default(), is_new }
     }
 
-    /// What its requests' tasks need of it.
+    /// The state that its requests' tasks need.
     pub fn shared(&self) -> &Rc<Shared> {
         &self.shared
     }
@@ -146,7 +147,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
         shared.turn(cx, &mut buffers.output.borrow_mut(), |cx| {
             let mut unused = 0..self.unread.len();
             if input.len() < unused.end {
-                // Who had the socket before may read more at once.
+                // The previous reader of the socket may read more at once.
                 input.resize(unused.end, 0);
             }
             input[unused.clone()].copy_from_slice(&self.unread);
@@ -172,7 +173,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
         buffers: &Buffers,
         answers: &mut impl Answers,
     ) -> Poll<Ended> {
-        // A client has spoken by now, as a rule, or is gone: what we have to say leaves with the first answers.
+        // A client has spoken by now, as a rule, or is gone: our settings leave with the first answers.
         if self.is_new
             && let Poll::Ready(Err(ended)) = self.read(cx, input, unused, answers)
         {
@@ -204,7 +205,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
                 return Poll::Pending;
             }
             if is_held {
-                // What had to wait for room comes before what is read.
+                // Input that had to wait for room comes before fresh input.
                 continue;
             }
             if taken == Ok(Taken::Part) || spent >= TURN_BYTES {
@@ -263,9 +264,9 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
         Ok(is_written)
     }
 
-    /// Ends the connection, and its requests a few at a time: `end_turn` is that of [`Answers`]. What a client has sent that nobody
-    /// reads would be answered by a reset, which may overtake the last answer, or the reason that the client was told: it is listened to
-    /// for `most` bytes, or until it closes.
+    /// Ends the connection, and its requests a few at a time: `end_turn` is that of [`Answers`]. A socket that closes
+    /// with unread input sends a reset, which may overtake the last answer or the GOAWAY. So up to `most` bytes are
+    /// read and thrown away, or until the client closes.
     ///
     /// # Errors
     /// Of the socket.
@@ -299,13 +300,13 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
 }
 
 impl<S> Drop for Link<S> {
-    /// Whoever is left hears of the end.
+    /// Tells the requests' tasks that are left of the end.
     fn drop(&mut self) {
         self.shared.end(usize::MAX);
     }
 }
 
-/// What was taken of what has come.
+/// The amount of the input that was taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Taken {
     All,

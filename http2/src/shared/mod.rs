@@ -1,5 +1,6 @@
-//! What servers on the crates `http` and `http-body` need beside the engine (feature `http`): a [`Connection`](crate::Connection)
-//! that one task drives and others answer on, requests as `http` has them, and their bodies.
+//! Parts that servers on the crates `http` and `http-body` need beside the engine (feature `http`): a
+//! [`Connection`](crate::Connection) that one task drives and others answer on, requests as `http` has them, and their
+//! bodies.
 //!
 //! Still there is no clock and no runtime; tasks are known by their wakers, sockets by tokio's traits.
 

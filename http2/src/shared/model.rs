@@ -1,5 +1,6 @@
-//! A random client and random handlers on a whole [`Link`]. After each step every byte of the windows is accounted for: what the
-//! peer may send, what is in pipes, what handlers have taken, and what is given back but not announced yet, are the window.
+//! A random client and random handlers on a whole [`Link`]. After each step every byte of the windows is accounted for:
+//! bytes that the peer may send, bytes in pipes, bytes taken by handlers, and bytes given back but not announced yet
+//! add up to the window.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -25,7 +26,7 @@ const MAX_STREAMS: u32 = 4;
 /// A stream's window: some frames of this client.
 const WINDOW: u32 = 4000;
 
-/// What the connection's window is at least.
+/// The least size of the connection's window.
 const CONNECTION_WINDOW: u32 = 65_535;
 
 /// Bytes that are read at once: more than the client's largest frame, as drivers have to.
@@ -89,13 +90,13 @@ impl AsyncWrite for Socket {
     }
 }
 
-/// What a client knows: its windows, and which of its requests are under way.
+/// The client's view: its windows, and its requests under way.
 struct Client {
     next: u32,
     /// Windows of streams on which it may send.
     open: BTreeMap<u32, i64>,
     window: i64,
-    /// What it has sent and the network has not delivered.
+    /// Bytes that it has sent and the network has not delivered.
     sent: Vec<u8>,
 }
 
@@ -196,7 +197,7 @@ impl Answers for Handlers {
 /// Hands the events of `input` to the buffers: requests, their data and resets.
 ///
 /// # Errors
-/// What ends the connection.
+/// The error that ends the connection.
 pub(super) fn take_events(
     shared: &Shared,
     buffers: &Buffers,

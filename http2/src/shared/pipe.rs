@@ -11,19 +11,20 @@ use http::HeaderMap;
 
 use crate::reason::Reason;
 
-/// A request's body that comes piece by piece. What is in it is bounded by the stream's window.
+/// A request's body that comes piece by piece. The stream's window bounds its content.
 #[derive(Debug)]
 pub(super) struct Pipe {
     state: Mutex<State>,
     releases: Arc<Releases>,
-    /// What `content-length` says.
+    /// The value of `content-length`.
     expected: Option<u64>,
 }
 
 #[derive(Debug, Default)]
 struct State {
     pieces: VecDeque<Bytes>,
-    /// Small pieces behind those, as one. What a client sends has a bound in bytes, and a piece takes many times its byte.
+    /// Small pieces behind those, as one. A client's input is bounded in bytes, and a piece of one byte would take
+    /// many.
     gathered: BytesMut,
     trailers: Option<HeaderMap>,
     end: Option<End>,
@@ -87,7 +88,7 @@ pub(super) enum End {
     Gone,
 }
 
-/// What a handler takes of a body.
+/// The next item that a handler takes of a body.
 #[derive(Debug)]
 pub(super) enum Taken {
     Piece(Bytes),
@@ -95,7 +96,7 @@ pub(super) enum Taken {
     End(End),
 }
 
-/// What the handlers of a connection have taken of bodies, before it knows.
+/// Bytes that a connection's handlers have taken of bodies, before the connection knows.
 #[derive(Debug)]
 pub(super) struct Releases {
     /// The sum of `State::released` over all pipes that are not detached. It changes with them, under their locks.
@@ -112,7 +113,7 @@ impl Releases {
         Self { bytes: AtomicUsize::new(0), due, is_told: AtomicBool::new(false), waker: Mutex::default() }
     }
 
-    /// Who is woken when it is time to look.
+    /// Sets the waker that is woken when it is time to look.
     pub(super) fn watch(&self, waker: &Waker) {
         let mut known = unpoisoned(&self.waker);
         if !known.as_ref().is_some_and(|known| known.will_wake(waker)) {
@@ -136,9 +137,9 @@ impl Releases {
         }
     }
 
-    /// Whether so much was taken that the client should be told, or it waits to be told to go on. The caller then looks at every pipe that is not detached,
-    /// by [`Pipe::take_released`]. What handlers take meanwhile, of a pipe that was looked at already, wakes the connection
-    /// once more: the flag is cleared before the first look.
+    /// Whether so much was taken that the client should be told, or the client waits to be told to go on. The caller
+    /// then looks at every pipe that is not detached, by [`Pipe::take_released`]. A handler that meanwhile takes more
+    /// of a pipe already looked at wakes the connection once more: the flag is cleared before the first look.
     pub(super) fn are_due(&self) -> bool {
         self.is_told.load(Relaxed) && self.is_told.swap(false, Relaxed)
     }
@@ -168,7 +169,7 @@ impl Pipe {
         is_asked
     }
 
-    /// One piece more; nobody will take it if the handler has let go of the body.
+    /// One piece more; it is released at once if the handler has let go of the body.
     pub(super) fn push(&self, piece: Bytes) {
         self.change(|state| {
             if state.is_abandoned {
@@ -238,7 +239,7 @@ impl Pipe {
     pub(super) fn poll_take(&self, cx: &Context<'_>) -> Poll<Taken> {
         let mut state = unpoisoned(&self.state);
         if let Some(piece) = state.pop() {
-            // The client may send as much again: what a handler holds of it is for the handler to limit.
+            // The client may send as much again: the handler limits how much of it it holds.
             self.release(&mut state, piece.len());
             return Poll::Ready(Taken::Piece(piece));
         }
@@ -262,7 +263,7 @@ impl Pipe {
         state.is_empty() && state.trailers.is_none() && matches!(state.end, Some(End::Whole))
     }
 
-    /// The handler lets go of the body: what is in it and what still comes is as if it were taken.
+    /// The handler lets go of the body: its content and later pieces count as taken.
     pub(super) fn abandon(&self) {
         let mut state = unpoisoned(&self.state);
         state.is_abandoned = true;
@@ -270,7 +271,7 @@ impl Pipe {
         self.release(&mut state, left);
     }
 
-    /// What `content-length` says.
+    /// The value of `content-length`.
     pub(super) fn expected(&self) -> Option<u64> {
         self.expected
     }
@@ -287,7 +288,7 @@ impl Pipe {
 
 #[cfg(any(test, feature = "model"))]
 impl Releases {
-    /// What the connection was not told of, which is less than what is due.
+    /// Bytes of which the connection was not told; fewer than `due`.
     pub(super) fn check(&self) -> usize {
         let bytes = self.bytes.load(Relaxed);
         assert!(bytes < self.due && !self.is_told.load(Relaxed), "{self:?}");

@@ -10,7 +10,7 @@ use crate::hpack::Field;
 /// As many as the engine remembers itself.
 const REMEMBERED: usize = 4;
 
-/// What was made of the heads that a client sends again and again.
+/// Requests made of the heads that a client sends again and again.
 #[derive(Debug, Default)]
 pub struct Requests {
     /// At most [`REMEMBERED`].

@@ -152,7 +152,7 @@ impl Bench {
         }
     }
 
-    /// What a handler finds in a body now.
+    /// Reads all that a body holds now; returns the number of its bytes.
     fn read(&mut self, body: usize) -> usize {
         let mut cx = Context::from_waker(Waker::noop());
         let mut count = 0;
@@ -162,7 +162,7 @@ impl Bench {
         count
     }
 
-    /// What the client has been told that it may send on a stream, of what has arrived.
+    /// Bytes that the client may send more on a stream, by the window updates that have arrived.
     async fn windows(&mut self, stream: u32) -> u32 {
         let mut read = Vec::with_capacity(64 * 1024);
         self.client.read_buf(&mut read).await.unwrap();
@@ -322,8 +322,8 @@ async fn an_upload_that_is_given_up_holds_up_no_other() {
     }
 }
 
-/// A socket that is closed with something unread sends a reset, and takes back what it has not sent: what a client sends on is read to
-/// its end, or to a bound, unless it floods.
+/// A socket that is closed with something unread sends a reset, and takes back what it has not sent: so later input is
+/// read to its end, or to a bound, unless the client floods.
 #[tokio::test]
 async fn what_comes_behind_the_last_answer_is_read() {
     for (ended, sent, is_read) in [
@@ -366,7 +366,7 @@ async fn a_head_that_is_not_whole_is_told() {
     // Data that is not whole is none of it.
     check(&mut bench, &data(1, 100)[..50], false).await;
     check(&mut bench, &data(1, 100)[50..], false).await;
-    // The same head in two frames, and what comes between them.
+    // The same head in two frames, and frames between them.
     let block = head(2, 0)[HEAD..].to_vec();
     let (mut first, mut second) = (Vec::new(), Vec::new());
     frame::put(&mut first, Kind::Headers, END_STREAM, 5, &block[..2]);

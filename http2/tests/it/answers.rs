@@ -182,7 +182,7 @@ fn bodies_count_until_they_are_released() {
     let frames = engine.take_output();
     assert_eq!(shape(&frames), [(Kind::WindowUpdate, 0, 1, 4)]);
     assert_eq!(frames[0].payload, 500_u32.to_be_bytes());
-    // What was not released is too much; the connection gets all of it back.
+    // 501 bytes are one more than was released; the connection gets all of it back.
     let seen = engine.send(&data(1, &[0; 501], false)).unwrap();
     assert_eq!(seen, [Seen::Reset { stream, reason: Reason::FLOW_CONTROL_ERROR, by_peer: false }]);
     assert_eq!(shape(&engine.take_output()), [(Kind::RstStream, 0, 1, 4)]);
@@ -329,6 +329,6 @@ fn connections_share_a_buffer() {
 
 #[test]
 fn an_idle_connection_is_small() {
-    // What it has on the heap is its output, and what it has seen: the table of header fields, heads, 128 streams that are over.
+    // The heap holds its output, the table of header fields, heads, and 128 streams that are over.
     assert!(size_of::<Connection>() <= 3 * 1024, "{}", size_of::<Connection>());
 }

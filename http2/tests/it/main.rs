@@ -1,4 +1,4 @@
-//! The engine from outside: what it answers to every frame in every state, under floods, and to random clients.
+//! The engine from outside: its answers to every frame in every state, under floods, and to random clients.
 
 #![allow(clippy::unwrap_used, reason = "a test that panics has failed, as it should")]
 

@@ -1,4 +1,4 @@
-//! What connections and streams cost, in a process that has nothing else.
+//! The memory that connections and streams take, in a process that has nothing else.
 
 use std::process::Command;
 
@@ -18,7 +18,7 @@ fn connections_and_streams_are_small() {
 #[test]
 #[ignore = "the test above runs it in a process of its own"]
 fn measured() {
-    // What is made stays: memory that was used once would not be counted again.
+    // The engines are kept: memory that is used a second time would not be counted again.
     fn check(what: &str, count: usize, bound: usize, make: impl FnOnce() -> Vec<Engine>) {
         let before = resident();
         let made = std::mem::ManuallyDrop::new(make());

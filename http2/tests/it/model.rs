@@ -24,20 +24,20 @@ struct Call {
     heard_trailers: Option<String>,
     is_asked: bool,
     is_heard: bool,
-    /// What the client may still send.
+    /// Bytes that the client may still send.
     window: i64,
     unreleased: usize,
-    /// What the program answers with: whether the head is sent, what the body is, how much the engine took.
+    /// The program's answer: whether the head is sent, the body, the bytes that the engine took.
     is_headed: bool,
     answer: Vec<u8>,
     taken: usize,
     is_waiting: bool,
     is_answered: bool,
-    /// What the client has received of it.
+    /// The part of the answer that the client has received.
     received_head: bool,
     received: usize,
     is_received: bool,
-    /// What the engine may still send.
+    /// Bytes that the engine may still send.
     allowed: i64,
     is_reset: bool,
 }
@@ -231,7 +231,7 @@ impl Model {
         call.is_answered = end && !call.is_waiting;
     }
 
-    /// The engine reads all that was sent to it; what it tells is what the client did.
+    /// The engine reads all that was sent to it; its events are the client's actions.
     fn flush(&mut self) {
         let bytes = std::mem::take(&mut self.to_engine);
         let mut seen = self.engine.send(&bytes);
@@ -241,7 +241,7 @@ impl Model {
             if !is_full {
                 break;
             }
-            // What had to wait is read when there is room.
+            // Input that had to wait is read when there is room.
             self.write(usize::MAX);
             seen = self.engine.read_on();
         }
@@ -333,7 +333,7 @@ impl Model {
         }
     }
 
-    /// Whatever waits is opened; then everything must be where it belongs.
+    /// Opens all windows; then everything must be where it belongs.
     fn finish(mut self) {
         self.flush();
         self.write(usize::MAX);

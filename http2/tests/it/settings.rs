@@ -1,4 +1,4 @@
-//! What settings say, theirs and ours.
+//! The settings of both sides.
 
 use http2::frame::{ACK, Kind};
 use http2::hpack::{Block, Field};

@@ -110,7 +110,7 @@ enum Answer {
     Connection(Reason),
 }
 
-/// What RFC 9113 wants: section 5.1 for the states, section 6 for the frames.
+/// The answer that RFC 9113 requires: section 5.1 for the states, section 6 for the frames.
 fn expected(state: State, frame: Sends) -> Answer {
     use Answer::{Connection, Event, Nothing, Stream};
     let protocol = Connection(Reason::PROTOCOL_ERROR);
@@ -187,7 +187,7 @@ fn engine_in(state: State) -> Engine {
     engine
 }
 
-/// What an engine does with bytes.
+/// An engine's answer to bytes.
 fn answer(engine: &mut Engine, bytes: &[u8]) -> Answer {
     let seen = engine.send(bytes);
     let sent = engine.take_output();
@@ -213,7 +213,7 @@ fn every_frame_in_every_state_of_a_stream() {
                 engine.piece = piece;
                 let answer = answer(&mut engine, &frame.bytes());
                 assert_eq!(answer, expected(state, frame), "{frame:?} in state {state:?}");
-                // What is no error of the connection leaves it as it should be.
+                // A frame that is no error of the connection leaves it as it should be.
                 if !matches!(answer, Answer::Connection(_)) {
                     let ping = put(Kind::Ping, 0, 0, b"12345678");
                     engine.send(&ping).unwrap();
@@ -274,7 +274,8 @@ fn every_frame_beyond_the_end() {
         let ping = engine.take_output().into_iter().find(|frame| frame.kind == Kind::Ping).unwrap();
         engine.send(&put(Kind::Ping, ACK, 0, &ping.payload)).unwrap();
         engine.take_output();
-        // What the peer sends on a stream that it was told not to be taken is thrown away (6.8), except what is wrong on any.
+        // Frames on a stream beyond the final GOAWAY's last one are thrown away (6.8), except those that are wrong on
+        // any stream.
         let expected = match expected(State::Open, frame) {
             Answer::Connection(reason) => Answer::Connection(reason),
             _ if frame == Sends::SelfPriority => Answer::Connection(Reason::PROTOCOL_ERROR),

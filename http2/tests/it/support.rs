@@ -101,7 +101,7 @@ impl Sent {
     }
 }
 
-/// An engine, and what is read and written of it.
+/// An engine, with its input and output.
 pub(crate) struct Engine {
     pub(crate) connection: Connection,
     pub(crate) now: Instant,
@@ -124,7 +124,7 @@ impl Engine {
         Self { connection: Connection::new(config, now), now, unread: Vec::new(), piece: usize::MAX }
     }
 
-    /// Sends bytes; what happens.
+    /// Sends bytes; returns the events.
     pub(crate) fn send(&mut self, bytes: &[u8]) -> Result<Vec<Seen>, Error> {
         let mut seen = Vec::new();
         for piece in bytes.chunks(self.piece) {
@@ -134,7 +134,7 @@ impl Engine {
         Ok(seen)
     }
 
-    /// Reads what was sent and is not read yet; what happens.
+    /// Reads the bytes that were sent and not read yet; returns the events.
     pub(crate) fn read_on(&mut self) -> Result<Vec<Seen>, Error> {
         let (mut seen, mut input) = (Vec::new(), &self.unread[..]);
         while let Some(event) = self.connection.next(&mut input, self.now)? {
