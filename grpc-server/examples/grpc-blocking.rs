@@ -1,4 +1,4 @@
-//! What a handler that blocks its thread holds up, on the worker and away from it:
+//! The effect of a handler that blocks its thread, on the worker and away from it:
 //! `cargo run --release -p grpc-server --example grpc-blocking -- 127.0.0.1:50051 [apart]`. It naps when it is to greet "nap".
 
 use std::pin::Pin;

@@ -106,7 +106,7 @@ pub enum Coding {
 }
 
 impl Coding {
-    /// What tonic calls it.
+    /// tonic's name for it.
     pub fn encoding(self) -> CompressionEncoding {
         match self {
             Self::Gzip => CompressionEncoding::Gzip,

@@ -8,7 +8,7 @@ use tonic::{Request, Response, Status, Streaming};
 
 use pb::{HelloManyTimesRequest, HelloReply, HelloRequest};
 
-/// What is made of `helloworld.proto`.
+/// Code generated from `helloworld.proto`.
 pub mod pb {
     #![allow(missing_docs, clippy::all, reason = "made by a program")]
     #![allow(clippy::allow_attributes_without_reason, clippy::too_many_lines, reason = "made by a program")]

@@ -13,7 +13,7 @@ use self::pb::health_server::HealthServer;
 use self::pb::{HealthCheckRequest, HealthCheckResponse, HealthListRequest, HealthListResponse};
 use crate::routes::Routes;
 
-/// What is made of `health.proto`.
+/// Code generated from `health.proto`.
 pub(crate) mod pb {
     #![allow(missing_docs, unreachable_pub, unnameable_types, clippy::all, reason = "made by a program")]
     #![allow(clippy::allow_attributes_without_reason, clippy::too_many_lines, reason = "made by a program")]

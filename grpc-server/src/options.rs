@@ -1,4 +1,4 @@
-//! What [`serve`](crate::serve) is told.
+//! The options of [`serve`](crate::serve).
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use crate::tuning;
 pub struct Options {
     /// Places to listen, workers, TLS, shutdown, metrics.
     pub runtime: server_runtime::Options,
-    /// What the network may make grow.
+    /// Limits of everything that the network can make grow.
     pub limits: Limits,
     /// How long things may take.
     pub timeouts: Timeouts,
@@ -58,23 +58,23 @@ impl Options {
     }
 }
 
-/// Who may call by gRPC-Web.
+/// The pages that may call by gRPC-Web.
 #[derive(Clone, Debug, Default)]
 pub struct Web {
-    /// Origins whose pages may call, such as `https://example.com`; `*` is every one. What is no page, and so sends no
-    /// origin, may call whatever stands here.
+    /// Origins whose pages may call, such as `https://example.com`; `*` is every one. A client that is no page, and so
+    /// sends no origin, may call in any case.
     pub origins: Vec<String>,
 }
 
 /// How much clients may ask for. Connections are limited by [`server_runtime::Options::max_connections`], messages of gRPC and
-/// gRPC-Web by the services: what tonic generates has `max_decoding_message_size`, 4 MiB unless told otherwise.
+/// gRPC-Web by the services: those that tonic generates have `max_decoding_message_size`, 4 MiB by default.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
     /// Calls at one time on one connection; beyond, a call is refused and the client may try it again.
     pub streams: u32,
     /// Bytes of a call's header fields, 32 more for each of them, and of its trailers: 16 MiB. Beyond, the call ends with
-    /// RESOURCE_EXHAUSTED, and what is no call with status 431. A header block that is twice as long, and 256 KiB at least, ends
-    /// the connection.
+    /// RESOURCE_EXHAUSTED, and a request that is no call with status 431. A header block that is twice as long, and 256
+    /// KiB at least, ends the connection.
     pub headers: u32,
     /// Calls that wait for something at one time, on all connections, an equal share for each worker; beyond, calls
     /// are answered with RESOURCE_EXHAUSTED at once. 0 is no limit.
@@ -82,7 +82,7 @@ pub struct Limits {
     /// Frames in a second that carry neither a call nor its data; see [`tuning::CONTROL_FRAMES`]. 0 is no limit.
     pub control_frames: u32,
     /// Bytes of a message of the Connect protocol, as it comes and, in JSON, decompressed; beyond, a call ends with
-    /// RESOURCE_EXHAUSTED. What the service itself allows holds besides.
+    /// RESOURCE_EXHAUSTED. The service's own limit holds besides.
     pub message: usize,
 }
 

@@ -1,4 +1,4 @@
-//! `grpc.reflection`: what the services are, for tools that have no definition of them; as v1 and v1alpha.
+//! `grpc.reflection`: the definitions of the services, for tools that have none; as v1 and v1alpha.
 
 use std::collections::{BTreeMap, HashMap};
 use std::pin::Pin;
@@ -37,7 +37,7 @@ pub(crate) fn add(routes: Routes, descriptors: &[&'static [u8]]) -> Result<Route
     Ok(routes.add_service(v1alpha::server_reflection_server::ServerReflectionServer::new(reflection)))
 }
 
-/// An encoded `FileDescriptorSet` whose files are left as they are: what this program does not know of them stays.
+/// An encoded `FileDescriptorSet` whose files are left as they are: fields that this program does not know stay.
 #[derive(Clone, PartialEq, prost::Message)]
 struct Set {
     #[prost(bytes = "bytes", repeated, tag = "1")]
@@ -141,7 +141,8 @@ impl Index {
         }
     }
 
-    /// The answer to one question. What is not found is an answer, too: the next question may be asked on the same stream.
+    /// The answer to one question. A definition that is not found has an answer, too: the next question may be asked on
+    /// the same stream.
     fn answer(&self, request: v1::ServerReflectionRequest) -> v1::ServerReflectionResponse {
         let nothing = || Err(Status::invalid_argument("the request asks for nothing"));
         let found = request.message_request.as_ref().map_or_else(nothing, |asked| self.find(asked));

@@ -17,7 +17,7 @@ use tower_service::Service;
 
 use crate::engine::Inbound;
 
-/// What a service answers with: what tonic's generated services return, so that nothing is boxed a second time.
+/// A service's answer: the type that tonic's generated services return, so that nothing is boxed a second time.
 pub(crate) type Answer = BoxFuture<Response<Body>, Infallible>;
 
 /// The services of a server.
@@ -60,9 +60,9 @@ impl Routes {
         self.put(S::NAME, Box::new(Blocking::new(service)))
     }
 
-    /// A layer around every service that was added before: authentication, tracing, measuring. What it answers by itself goes to
-    /// the client as it is. Services that the options add (health, reflection) stay outside, so that probes need no token; who
-    /// wants them inside adds services of their own.
+    /// A layer around every service that was added before: authentication, tracing, measuring. Its own answers go to
+    /// the client as they are. Services that the options add (health, reflection) stay outside, so that probes need no
+    /// token. To have them inside, add services of your own.
     ///
     /// ```
     /// # use grpc_server::{Routes, greeter::{Greeter, pb::greeter_server::GreeterServer}};

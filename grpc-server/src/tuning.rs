@@ -1,18 +1,18 @@
 //! Every number that was tuned: its default elsewhere, ours, and why.
 //!
-//! What a deployment may want otherwise is in [`Options`](crate::Options); these defaults are its defaults.
+//! These are the defaults of [`Options`](crate::Options), where a deployment can set other values.
 
 use std::time::Duration;
 
-/// Whether the binary's memory may be huge pages. Linux' default: where asked for, and mimalloc asks. What is hot here is
-/// small, and huge pages would make the resident size of an idle server several times as large.
+/// Whether the binary's memory may be huge pages. Linux' default: where asked for, and mimalloc asks. The hot data here
+/// is small, and huge pages would make the resident size of an idle server several times as large.
 pub const HUGE_PAGES: bool = false;
 
 /// Whether the binary's workers stay on a core each, if there are as many, as http-server's do. The kernel otherwise lets two of them share
-/// one, and who is served by the second waits some milliseconds for the first: p99 of honest clients on two cores is 0.36 ms instead of 0.62
-/// while connections are opened and reset (medians of 15 runs), and 0.4 instead of 1.5 during rapid resets (of three, twice). Closed loops take
-/// as long either way; beside a generator on the same cores, whose way a worker cannot leave, a fixed rate takes 7 % more CPU time at 30,000
-/// a second, and more at 3,000.
+/// one, and a client of the second waits some milliseconds for the first: p99 of honest clients on two cores is 0.36 ms
+/// instead of 0.62 while connections are opened and reset (medians of 15 runs), and 0.4 instead of 1.5 during rapid
+/// resets (of three, twice). Closed loops take as long either way; beside a generator on the same cores, whose way a
+/// worker cannot leave, a fixed rate takes 7 % more CPU time at 30,000 a second, and more at 3,000.
 pub const PIN_WORKERS: bool = true;
 
 /// HTTP/2's receive window of a stream. The protocol's default is 64 KiB, tonic's 1 MiB, grpc-go's 64 KiB and adaptive. A
@@ -40,7 +40,8 @@ pub const LINGER: Duration = Duration::from_millis(250);
 /// For the rest of an HTTP/1.1 request whose call is over, which is read and thrown away so that the answer is not lost.
 pub const REST_TIME: Duration = Duration::from_secs(2);
 
-/// Bytes of that: what a client sends of a message that is too long before it hears so, and http-server's bound, too.
+/// Bytes of that: a client sends as much of a message that is too long before it hears so. http-server has the same
+/// bound.
 pub const REST_BYTES: usize = 4 * 1024 * 1024;
 
 /// The largest frame that clients may send. The protocol's least and tonic's default: 16 KiB. Larger frames would let a
@@ -67,7 +68,7 @@ pub const CONTROL_FRAMES: u32 = 10_000;
 /// its buffers, some 10 KiB without its message.
 pub const MAX_CALLS: u64 = 100_000;
 
-/// Methods that are counted by name; what comes later is counted as `other`. A bound on what clients could make up.
+/// Methods that are counted by name; later ones are counted as `other`. A bound on what clients could make up.
 pub const MAX_METHODS: usize = 1000;
 
 /// Between a client's answers, after which it is asked for one (PING). tonic: never; grpc-go 2 h. Without it a client

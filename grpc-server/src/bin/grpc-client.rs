@@ -62,13 +62,13 @@ struct Server {
 enum Command {
     /// One greeting for one name.
     SayHello {
-        /// Who is greeted.
+        /// The name to greet.
         #[arg(long, default_value = "world")]
         name: String,
     },
     /// Many greetings for one name.
     SayHelloManyTimes {
-        /// Who is greeted.
+        /// The name to greet.
         #[arg(long, default_value = "world")]
         name: String,
         /// Greetings.
@@ -80,12 +80,12 @@ enum Command {
     },
     /// One greeting for all names.
     SayHelloToAll {
-        /// Who is greeted.
+        /// Names to greet.
         names: Vec<String>,
     },
     /// A greeting for each name.
     SayHelloToEach {
-        /// Who is greeted.
+        /// Names to greet.
         names: Vec<String>,
     },
     /// Whether a server serves: exit code 0 if it does.
@@ -176,7 +176,7 @@ fn timed<T>(message: T, deadline: Duration) -> Request<T> {
     request
 }
 
-/// What the server said, in one line.
+/// The server's error, in one line.
 fn told(status: tonic::Status) -> anyhow::Error {
     anyhow::anyhow!("{:?}: {}", status.code(), status.message())
 }

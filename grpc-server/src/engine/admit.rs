@@ -68,7 +68,7 @@ pub(super) fn is_large<B>(request: &Request<B>) -> bool {
     request.extensions().get::<TooLarge>().is_some()
 }
 
-/// What a call with too much metadata ends with, in gRPC and its translations.
+/// The status of a call with too much metadata, in gRPC and its translations.
 pub(super) fn too_large(origin: &Origin) -> Status {
     let most = origin.worker.options.limits.headers;
     Status::resource_exhausted(format!("the metadata is larger than {most} bytes"))

@@ -42,7 +42,7 @@ pub(super) fn send_trailers(shared: &Shared, stream: StreamId, trailers: &Header
     shared.sending().send_trailers(stream, fields(trailers, is_repeated))
 }
 
-/// What services say with each answer.
+/// Whether services send this field with each answer.
 fn is_repeated(name: &HeaderName) -> bool {
     matches!(name.as_str(), "content-type" | "grpc-status" | "grpc-encoding" | "grpc-accept-encoding")
 }

@@ -46,7 +46,7 @@ pub(super) fn start(
         trace: admitted.trace,
         outcome,
     };
-    // What this poll registers is not needed: a call that is not ready is polled again, by its task.
+    // The waker that this poll registers is not needed: a call that is not ready is polled again, by its task.
     if call.step(&mut Context::from_waker(Waker::noop())).is_ready() {
         return Some(call.end(now));
     }
@@ -101,7 +101,7 @@ struct Call {
     outcome: Option<Outcome>,
 }
 
-/// What a call is counted for.
+/// The method that a call is counted for.
 pub(super) enum Method {
     /// By its place in the worker's list.
     Known(usize),
@@ -120,13 +120,13 @@ impl Method {
     }
 }
 
-/// What is written to the log of a call.
+/// The parts of a call that its log line needs.
 pub(super) struct Trace {
     pub(super) path: Box<str>,
     pub(super) timeout: Option<Duration>,
 }
 
-/// What happens next.
+/// The next step of a call.
 pub(super) enum Stage {
     /// The handler works.
     Handling(Answer),
@@ -157,7 +157,7 @@ fn guarded<T>(poll: impl FnOnce() -> Poll<T>) -> Poll<Result<T, Status>> {
 
 /// Runs what a service made, which may panic.
 pub(super) fn unpanicked<T>(run: impl FnOnce() -> T) -> Result<T, Status> {
-    // What panicked is dropped and never used again.
+    // A service that panicked is dropped and never used again.
     catch_unwind(AssertUnwindSafe(run)).map_err(|_| Status::internal("the handler panicked"))
 }
 
@@ -256,7 +256,7 @@ impl Call {
         }
     }
 
-    /// Ends the call with a status of our own, whatever it was about to do.
+    /// Ends the call with a status of our own, at any stage.
     fn stop(&mut self, status: &Status) {
         self.code = status.code();
         match std::mem::replace(&mut self.stage, Stage::Over) {
@@ -325,7 +325,7 @@ pub(super) fn code_of(headers: &HeaderMap) -> Code {
 /// The body of an answer on its way.
 pub(super) struct Sending {
     body: Body,
-    /// What there is no room for yet.
+    /// Bytes of the body that there is no room for yet.
     waiting: Bytes,
 }
 
@@ -335,7 +335,7 @@ enum Sent {
     /// The body broke off.
     Broken(Status),
     Panicked(Status),
-    /// Nobody wants it.
+    /// The answer is wanted no more.
     Gone,
 }
 

@@ -1,4 +1,4 @@
-//! A connection: what comes in is accepted as a batch, answered as a batch, and written at once.
+//! A connection: calls are accepted as a batch, answered as a batch, and written at once.
 
 use std::future::poll_fn;
 use std::pin::pin;
@@ -113,7 +113,7 @@ impl Conn<'_> {
             }
             Poll::Pending => return Poll::Pending,
         }
-        // What the watch wants is written in the next turn.
+        // The next turn writes the frames for the watch.
         cx.waker().wake_by_ref();
         Poll::Pending
     }
@@ -172,7 +172,7 @@ impl Answers for Conn<'_> {
         self.watch.active = now;
         self.watch.took_head();
         let mut tasks = 0;
-        // Nobody has the others while one is answered.
+        // The arrivals are not borrowed while one is answered.
         let next = || buffers.arrivals().pop(&self.shared);
         while tasks < TURN_TASKS
             && let Some((stream, request)) = next()

@@ -29,10 +29,10 @@ use super::rest::Rest;
 use super::wire::Wire;
 use crate::tuning::{LINGER, READ_BUFFER, REST_BYTES};
 
-/// Bytes of a head that hyper reads on to answer it, whatever the limit: its own default.
+/// Bytes of a head that hyper reads on to answer it, at any limit: its own default.
 const MIN_BUFFER: usize = 400 * 1024;
 
-/// What HTTP/2 begins with (RFC 9113 section 3.4).
+/// The connection preface of HTTP/2 (RFC 9113 section 3.4).
 const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
 /// Reads as much as it takes to know whether this is HTTP/2, and tells it.
@@ -58,8 +58,8 @@ pub(super) async fn serve(origin: &Rc<Origin>, mut wire: Wire) {
     let _ = tokio::time::timeout(LINGER, linger(wire)).await;
 }
 
-/// Ends our half of a connection, and reads what its client has sent beyond the last request: what is unread when a socket closes
-/// becomes a reset, which takes the answer with it.
+/// Ends our half of a connection, and reads what its client has sent beyond the last request: unread input becomes a
+/// reset when a socket closes, and a reset takes the answer with it.
 async fn linger(mut wire: Wire) -> io::Result<()> {
     poll_fn(|cx| Pin::new(&mut wire).poll_shutdown(cx)).await?;
     wire.let_go();

@@ -17,7 +17,7 @@ pub struct Inbound(Source);
 enum Source {
     /// As it comes.
     Http2(Incoming),
-    /// Anything else: what was translated.
+    /// Any other body: a translated one.
     Other(tonic::body::Body),
 }
 

@@ -14,7 +14,7 @@ const BASE64: GeneralPurpose = GeneralPurpose::new(
         .with_decode_allow_trailing_bits(true),
 );
 
-/// What ends the name of a field with a binary value.
+/// The suffix of a field's name whose value is binary.
 const BINARY: &str = "-bin";
 
 /// Looks at the binary fields of a request: handlers would find out only where they look.

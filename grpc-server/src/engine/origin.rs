@@ -1,4 +1,4 @@
-//! Where calls come from: what the calls of one connection share.
+//! The origin of calls: state that the calls of one connection share.
 
 use std::rc::Rc;
 
@@ -8,7 +8,7 @@ use tonic::transport::server::{Connected, TcpConnectInfo, TlsConnectInfo, UdsCon
 
 use super::worker::Worker;
 
-/// What the calls of one connection share.
+/// State that the calls of one connection share.
 pub(super) struct Origin {
     pub(super) worker: Rc<Worker>,
     pub(super) peer: Peer,

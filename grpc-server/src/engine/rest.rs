@@ -18,7 +18,7 @@ use tonic::Status;
 
 use crate::tuning::{REST_BYTES, REST_TIME};
 
-/// What reads the rest of a connection's request.
+/// Reads the rest of a connection's request.
 #[derive(Default)]
 pub(super) struct Rest(RefCell<State>);
 
@@ -27,14 +27,14 @@ enum State {
     /// There is none.
     #[default]
     Nothing,
-    /// Somebody has the body.
+    /// A handler has the body.
     Taken(Receiver<Incoming>),
-    /// Nobody has it any more, and so many bytes may come.
+    /// The handler has dropped the body, and so many bytes may come.
     Left { body: Incoming, bytes: usize, timer: Pin<Box<Sleep>> },
 }
 
 impl Rest {
-    /// The body for who answers this request: what is unread of it when it is dropped is read here.
+    /// The body for the handler of this request. The part that is unread when it is dropped is read here.
     pub(super) fn lend(&self, headers: &HeaderMap, body: Incoming) -> Lent {
         let (sender, receiver) = oneshot::channel();
         self.0.replace(State::Taken(receiver));

@@ -1,4 +1,5 @@
-//! What a worker counts, by method and code. Written by its thread alone, read by whoever asks for the figures.
+//! A worker's counts, by method and code. Its thread alone writes them; any thread that asks for the figures reads
+//! them.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -136,7 +137,7 @@ impl Stats {
     }
 }
 
-/// What reads one figure.
+/// Reads one figure.
 type Figure = fn(&Figures) -> &Count;
 
 const FIGURES: [(&str, &str, &str, Figure); 8] = [

@@ -5,7 +5,7 @@
 /// Bytes of a line that are kept: names and values of the fields that matter are shorter.
 const KEPT: usize = 256;
 
-/// What stands instead of a byte that is wrong.
+/// Stands instead of a byte that is wrong.
 const WRONG: u8 = 0;
 
 /// Follows the requests of a connection.
@@ -31,11 +31,11 @@ enum Place {
     /// The line end behind a chunk's data.
     ChunkEnd,
     Trailers,
-    /// What comes is not looked at: the connection is no request's any more, or is refused.
+    /// Further bytes are not looked at: the connection is no request's any more, or is refused.
     Over,
 }
 
-/// What a head says of the message's end, and whose it is.
+/// The framing that a head announces for its message, and its host.
 #[derive(Debug, Default)]
 struct Head {
     /// Lines, the first of which is the request line.
@@ -159,7 +159,8 @@ impl Head {
         Ok(())
     }
 
-    /// The head is whole: what follows it. A request of HTTP/1.1 has one Host (RFC 9112 section 3.2), and its body one length.
+    /// The head is whole: returns the place that follows it. A request of HTTP/1.1 has one Host (RFC 9112 section 3.2),
+    /// and its body one length.
     fn end(self) -> Result<Place, Wrong> {
         let has_right_hosts = self.hosts == 1 || self.hosts == 0 && !self.is_11;
         match (self.length, self.is_chunked) {
@@ -188,7 +189,7 @@ fn chunk_size(line: &[u8]) -> Option<u64> {
 mod tests {
     use super::*;
 
-    /// What becomes of this, in pieces of every size: the place of the byte that is wrong.
+    /// Sends the text in pieces of every size; returns the place of the byte that is wrong.
     fn wrong(text: &str) -> Option<usize> {
         let mut found = Vec::new();
         for size in 1..=text.len() {

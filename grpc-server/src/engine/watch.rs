@@ -11,7 +11,7 @@ use crate::options::Timeouts;
 /// How much more or less than the age that is asked for a connection may have, as a part of it.
 const AGE_SPREAD: f64 = 0.1;
 
-/// What the watch wants of the connection.
+/// The watch's wish to the connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Wish {
     /// The client is asked for an answer.
@@ -36,7 +36,7 @@ pub(super) struct Watch {
     has_left: bool,
     /// Since when a head has not come whole.
     head: Option<Instant>,
-    /// When it has to be over, whatever its calls do.
+    /// When it has to be over, even with calls under way.
     end: Option<Instant>,
 }
 
@@ -132,7 +132,7 @@ impl Watch {
         let handshake = Some(self.began + self.timeouts.handshake).filter(|_| !is_open);
         let age = self.timeouts.age.filter(|_| !self.has_left).map(|age| self.began + age);
         let idle = self.timeouts.idle.filter(|_| !self.has_left).map(|idle| self.active + idle);
-        // What is past already has been dealt with; a moment later is soon enough for what could not be.
+        // A time in the past has been dealt with already; if it could not be, a millisecond later is soon enough.
         let soonest = [handshake, age, idle, self.end, self.end_of_head()]
             .into_iter()
             .flatten()

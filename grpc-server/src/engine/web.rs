@@ -31,7 +31,7 @@ use crate::routes::Answer;
 /// How long a browser may remember what it was told: ten minutes.
 const MAX_AGE: HeaderValue = HeaderValue::from_static("600");
 
-/// What a page may read of an answer beside its body.
+/// The headers of an answer that a page may read beside its body.
 const EXPOSED: HeaderValue = HeaderValue::from_static("grpc-status, grpc-message, grpc-status-details-bin");
 
 /// The code with which a translated call ends: its trailers are in the body, where nobody else sees them.
@@ -115,7 +115,7 @@ pub(super) fn allow(page: Option<HeaderValue>, headers: &mut HeaderMap) {
     }
 }
 
-/// The answer to a browser that asks what a page may send: whatever it wants to, because metadata has any name.
+/// The answer to a browser that asks what a page may send: all fields that it asks for, because metadata has any name.
 fn allow_more(page: Option<HeaderValue>, asked: &HeaderMap, headers: &mut HeaderMap) {
     allow(page, headers);
     headers.insert(ACCESS_CONTROL_ALLOW_METHODS, HeaderValue::from_static("POST"));
@@ -128,7 +128,7 @@ fn allow_more(page: Option<HeaderValue>, asked: &HeaderMap, headers: &mut Header
 /// The call below the translation.
 struct Inner<'a> {
     origin: &'a Rc<Origin>,
-    /// What is known of the call, once it was made.
+    /// The call's bookkeeping, once it was made.
     admitted: Option<Admitted>,
     outcome: Outcome,
 }

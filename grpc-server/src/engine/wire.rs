@@ -23,7 +23,7 @@ impl Wire {
         Self { stream, before, strict: Strict::default() }
     }
 
-    /// What comes is no request any more.
+    /// Forgets the bytes read ahead: the rest of the input is no request.
     pub(super) fn let_go(&mut self) {
         self.before.clear();
     }

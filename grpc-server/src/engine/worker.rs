@@ -1,4 +1,4 @@
-//! What one worker has to itself, and what all share.
+//! The state of one worker, and the state that all share.
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
@@ -22,12 +22,12 @@ use crate::tuning::{MAX_METHODS, READ_BUFFER};
 /// The place of what is no method of any service.
 pub(super) const OTHER: usize = 0;
 
-/// What all workers share.
+/// State that all workers share.
 pub(super) struct Shared {
     pub(super) options: Options,
     pub(super) stats: Box<[Stats]>,
     pub(super) health: Option<Health>,
-    /// What Connect needs, if it is spoken.
+    /// The definitions that Connect needs, if it is spoken.
     pub(super) definitions: Option<Definitions>,
 }
 
@@ -64,7 +64,7 @@ struct Known {
 pub(super) enum Found {
     /// A service's method that was called before.
     Known { service: usize, method: usize },
-    /// What may be a method of the service.
+    /// A name that may be a method of the service.
     New { service: usize },
     /// Nowhere.
     Nothing,
@@ -111,7 +111,7 @@ impl Worker {
         &self.stats().figures
     }
 
-    /// Starts, with the first connection, what goes on beside the connections.
+    /// Starts, with the first connection, the tasks that run beside the connections.
     pub(super) fn start(&self, shutdown: &Shutdown) {
         let Some(health) = self.shared.health.clone() else { return };
         if self.is_watched.replace(true) {
@@ -156,8 +156,8 @@ impl Worker {
         self.routes.borrow().find(path).map_or(Found::Nothing, |service| Found::New { service })
     }
 
-    /// The place of a method that was called for the first time. What its service does not have, or refuses before it
-    /// looks, gets none: clients could make names up.
+    /// The place of a method that was called for the first time. A method that its service does not have, or refuses
+    /// before it looks, gets none: clients could make names up.
     pub(super) fn learn(&self, path: &str, code: Code) -> usize {
         use Code::{Cancelled, PermissionDenied, ResourceExhausted, Unauthenticated, Unimplemented};
         let mut methods = self.methods.borrow_mut();

@@ -55,7 +55,7 @@ fn unary_calls() {
     check(json, "\r\nContent-Encoding: br", b"{}", "501", &[r#""code":"unimplemented""#]);
     let gzip = "\r\nContent-Encoding: gzip";
     check(json, gzip, &gzipped(br#"{"name":"Ann"}"#), "200", &["Hello Ann"]);
-    // Members of gzip stand one behind the other (RFC 1952 section 2.2); what is none may not.
+    // Members of gzip stand one behind the other (RFC 1952 section 2.2); other bytes may not.
     let two = [gzipped(br#"{"name":"#), gzipped(br#""Ann"}"#)].concat();
     check(json, gzip, &two, "200", &["Hello Ann"]);
     let rubbish = [&gzipped(br#"{"name":"Ann"}"#)[..], b"rubbish"].concat();
@@ -153,7 +153,7 @@ fn calls_by_get() {
     assert!(head.starts_with("http/1.1 405") && head.contains("allow: get, post"), "{head}");
 }
 
-/// A message is bounded before its service has it; what is no service is not found.
+/// A message is bounded before its service has it; an unknown service is not found.
 #[test]
 fn limits_and_names() {
     let mut options = connect_options();
@@ -192,7 +192,7 @@ fn streams() {
     };
     let (head, body) = call("SayHelloToAll", "json", b"{}");
     assert!(head.starts_with("http/1.1 415"), "{head} {body:?}");
-    // Half a message, flags that nobody knows, and what is no JSON.
+    // Half a message, flags that are not defined, and a message that is no JSON.
     for (body, code) in [
         (envelope(0, "{}")[..6].to_vec(), "internal"),
         (envelope(4, "{}"), "internal"),
@@ -226,7 +226,7 @@ fn beside_grpc() {
             assert!(text.contains(part), "{part} is missing:\n{text}");
         }
     });
-    // Nobody speaks it who was not told to.
+    // A server speaks it only if told to.
     let (server, _) = Server::odd(options());
     run(async {
         let request = Request::post(format!("http://test{SAY_HELLO}")).header("content-type", "application/json");

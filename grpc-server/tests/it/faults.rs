@@ -92,8 +92,8 @@ fn blocking_handlers_hold_up_nobody() {
     });
 }
 
-/// What others notice of a handler that blocks its thread for 100 ms in one of a hundred calls: those on its worker are not
-/// answered meanwhile, all others are.
+/// The effect on other clients of a handler that blocks its thread for 100 ms in one of a hundred calls. Those on its
+/// worker are not answered meanwhile, all others are.
 #[test]
 fn handlers_that_block_now_and_then_hold_up_their_own_worker_alone() {
     fn check(what: &str, routes: impl FnOnce(GreeterServer<Odd>) -> Routes, undisturbed: RangeInclusive<usize>) {
@@ -127,7 +127,7 @@ fn handlers_that_block_now_and_then_hold_up_their_own_worker_alone() {
     check("on threads of their own", |greeter| Routes::new().add_blocking_service(greeter), 4..=4);
 }
 
-/// What a client has noticed of naps.
+/// A client's view of the naps.
 #[derive(Debug)]
 #[expect(dead_code, reason = "they are printed")]
 struct Noticed {
@@ -212,7 +212,7 @@ fn slow_readers_hold_little() {
     program.serves();
     std::thread::sleep(Duration::from_millis(500));
     program.serves();
-    // A thousand streams of 500 MB each: what is held is bounded by the send buffers.
+    // A thousand streams of 500 MB each: the send buffers bound the memory.
     assert!(program.peak_mib() < 300, "{} MiB", program.peak_mib());
     drop(readers);
     program.serves();
@@ -234,7 +234,7 @@ fn who_is_gone_without_a_word_is_noticed() {
         until("all three are there", || server.running.shutdown_handle().accepted() == 3).await;
         until("two are cut", || server.running.connections() == 1).await;
         drop((silent, deaf));
-        // Who answers stays.
+        // A client that answers stays.
         tokio::time::sleep(3 * patience).await;
         let reply = honest.call(post(SAY_HELLO).body(()).unwrap(), hello("Ann")).await;
         assert_eq!(reply.code(), Some("0"));

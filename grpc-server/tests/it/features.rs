@@ -1,4 +1,4 @@
-//! What the harness adds to any service.
+//! Features that the server adds to any service.
 
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
@@ -96,7 +96,7 @@ fn too_many_calls_are_shed() {
             assert_eq!(reply.code(), Some("8"), "{reply:?}");
         }
         assert_eq!(odd.begun.load(Relaxed), 2, "the handler has not seen it");
-        // Who gives up makes place.
+        // A client that gives up makes place.
         for (_, mut stream) in [first, second] {
             stream.send_reset(h2::Reason::CANCEL);
         }
@@ -170,7 +170,7 @@ fn health_of_what_is_not_there_and_of_all() {
     });
 }
 
-/// What is not found is an answer of the stream, which goes on.
+/// A definition that is not found has an answer on the stream, which goes on.
 #[test]
 fn reflection_goes_on_behind_what_it_does_not_find() {
     use v1::server_reflection_request::MessageRequest::{

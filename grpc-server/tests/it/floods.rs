@@ -8,7 +8,7 @@ use crate::frames::{
 };
 use crate::support::{MANY_TIMES, SAY_HELLO, hello, many_times};
 
-/// What the program needs for itself, with room for what the tests of one process do to it.
+/// The program's own memory, with room for the effects of the tests of one process.
 const BOUND_MIB: u64 = 120;
 
 /// Processor time that a flood may take before its connection ends, which it does within a second: a tenth of a core. Without
@@ -111,7 +111,7 @@ fn idle_connections_are_small() {
         while frames.next().expect("an answer").kind != DATA {}
         frames
     };
-    // What the program needs once.
+    // Memory that the program needs once.
     let _first: Vec<_> = (0..100).map(|_| open()).collect();
     let before = program.resident();
     let _idle: Vec<_> = (0..1000).map(|_| open()).collect();

@@ -106,7 +106,7 @@ impl Frames {
         sent
     }
 
-    /// What the server sends is read and thrown away while a test sends.
+    /// Reads the server's frames on a thread of its own, while a test sends.
     pub(crate) fn drain(&self) -> std::thread::JoinHandle<Vec<Frame>> {
         let mut reader = Self { stream: self.stream.try_clone().unwrap(), read: Vec::new() };
         std::thread::spawn(move || std::iter::from_fn(move || reader.next()).collect())

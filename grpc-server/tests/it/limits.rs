@@ -117,7 +117,7 @@ fn a_megabyte_of_metadata_is_taken() {
     });
 }
 
-/// What may not be read in two ways is answered with status 400, as by http-server, and the connection ends.
+/// A request that can be read in two ways is answered with status 400, as by http-server, and the connection ends.
 #[test]
 fn http1_is_taken_strictly() {
     let server = greeter(all_protocols());
@@ -148,7 +148,7 @@ fn http1_is_taken_strictly() {
     }
 }
 
-/// What a client is told of a field that is wrong: the kinds of a request and of its translations, and a part of what they say.
+/// The error that a client gets for a field that is wrong: by the kinds of a request and of its translations.
 fn said_of(server: &Server, kind: &str, field: (&str, &str)) -> String {
     let json = Bytes::from_static(b"{\"name\":\"Ann\"}");
     let body = if kind == "application/json" { json } else { hello("Ann") };
@@ -183,7 +183,7 @@ fn binary_metadata_is_base64() {
     }
 }
 
-/// A deadline that is none is told with its value, and what was expected.
+/// The error for a deadline that is none names its value and the expected form.
 #[test]
 fn deadlines_that_are_none() {
     let server = greeter(all_protocols());

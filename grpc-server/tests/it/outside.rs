@@ -1,4 +1,4 @@
-//! What README shows, built by a crate outside of the workspace.
+//! The README's example, built by a crate outside of the workspace.
 
 use std::io::{BufRead as _, BufReader};
 use std::path::Path;

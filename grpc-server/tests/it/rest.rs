@@ -1,4 +1,4 @@
-//! What is left of a request's body, over HTTP/1.1, when its call is over.
+//! The rest of a request's body, over HTTP/1.1, when its call is over.
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpStream;
@@ -77,7 +77,7 @@ fn is_bounded() {
         answer(&mut endless);
         let chunk = [b"100000\r\n", &[b' '; 1 << 20][..], b"\r\n"].concat();
         let sent = (0..64).take_while(|_| endless.get_mut().write_all(&chunk).is_ok()).count();
-        // The bound, and what sockets hold.
+        // The bound, and the sockets' buffers.
         assert!(sent < 32, "{path} {kind}: {sent} MiB");
     }
     for stream in &mut silent {
@@ -86,7 +86,7 @@ fn is_bounded() {
     }
 }
 
-/// Who asks before sending is not asked for what nobody will read.
+/// A client that asks before sending is not asked for a body that no handler will read.
 #[test]
 fn is_not_asked_for() {
     let server = server();
@@ -114,7 +114,7 @@ fn of_what_is_pipelined_cuts_no_answer() {
     let mut writer = stream.get_ref().try_clone().unwrap();
     let writing = std::thread::spawn(move || {
         writer.write_all(body.as_bytes()).unwrap();
-        // What the server does not want any more it need not take.
+        // The server need not take requests behind its last answer.
         let _ = writer.write_all(next.repeat(10_000).as_bytes());
     });
     std::thread::sleep(std::time::Duration::from_millis(200));

@@ -13,7 +13,7 @@ use grpc_server::greeter::pb::greeter_client::GreeterClient;
 
 use crate::support::{Server, folder, options, run};
 
-/// An authority, and what it signs.
+/// An authority, which signs certificates.
 struct Authority {
     pem: String,
     issuer: Issuer<'static, KeyPair>,
@@ -52,7 +52,7 @@ fn tls_options(folder: &Path, client_auth: ClientAuth) -> Options {
     options
 }
 
-/// What the greeter says to a client that trusts the authority and shows a certificate or none.
+/// The greeter's answer to a client that trusts the authority and shows a certificate or none.
 async fn ask(server: &Server, trusted: &Authority, shown: Option<(String, String)>) -> Result<String, String> {
     let mut tls = ClientTlsConfig::new().ca_certificate(Certificate::from_pem(&trusted.pem)).domain_name("localhost");
     if let Some((cert, key)) = shown {

@@ -17,7 +17,7 @@ fn web_options() -> Options {
     options
 }
 
-/// What the server answers over HTTP/1.1: its head in lower case, and its body.
+/// The server's answer over HTTP/1.1: its head in lower case, and its body.
 pub(crate) fn http1(server: &Server, head: &str, body: &[u8]) -> (String, Vec<u8>) {
     let mut stream = TcpStream::connect(server.addr).unwrap();
     stream.set_read_timeout(Some(PATIENCE)).unwrap();

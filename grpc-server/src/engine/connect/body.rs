@@ -59,7 +59,7 @@ impl Body for Once {
     }
 }
 
-/// What a service sends is not bounded here: it is what it has made.
+/// A service's own messages are not bounded here.
 const OURS: Bounds = Bounds { message: usize::MAX, takes_many: true };
 
 /// How many bytes a message may have, and how many messages a call.
@@ -120,7 +120,7 @@ impl Envelopes {
     }
 }
 
-/// Envelopes that go by: what is looked at is their heads.
+/// Envelopes that go by: only their heads are looked at.
 #[derive(Default)]
 struct Passing {
     head: [u8; HEAD],
@@ -176,7 +176,7 @@ impl ToUnary {
 
     fn translated(&mut self) -> Result<Bytes, Status> {
         let message = self.read.split().freeze();
-        // An empty message comes as nothing, whatever the header says.
+        // An empty message comes as nothing, even if its header says that it is compressed.
         let flags = if self.is_packed && !message.is_empty() { PACKED } else { 0 };
         match &self.json {
             None => Ok(envelope(flags, &message)),
@@ -218,7 +218,7 @@ pub(super) struct ToStream {
     body: Inbound,
     bounds: Bounds,
     passing: Passing,
-    /// What comes behind what was passed on.
+    /// The error that comes behind the bytes that were passed on.
     failed: Option<Status>,
     is_over: bool,
 }
@@ -418,7 +418,7 @@ mod tests {
 
     use super::*;
 
-    /// However a request is cut in pieces, what is before the envelope that is too much passes.
+    /// However a request is cut in pieces, the envelopes before the one that is too much pass.
     #[test]
     fn what_passes_by_is_bounded() {
         let check = |takes_many, lengths: &[usize], expected: Option<(usize, Code)>| {

@@ -29,11 +29,11 @@ impl Codec {
     }
 }
 
-/// What is known of the services.
+/// The definitions of the services.
 #[derive(Clone, Debug)]
 pub(crate) struct Definitions(DescriptorPool);
 
-/// What is known of a method.
+/// The definition of a method.
 pub(super) struct Method {
     pub(super) is_stream: bool,
     /// Whether a call has any number of messages, and not exactly one.

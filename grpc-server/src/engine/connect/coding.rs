@@ -6,7 +6,8 @@ use bytes::Bytes;
 use http::HeaderValue;
 use tonic::Status;
 
-/// The largest window that a message may ask for: 8 MiB, what RFC 8878 (section 3.1.1.1.2) wants decoders to have.
+/// The largest window that a message may ask for: 8 MiB, which RFC 8878 (section 3.1.1.1.2) recommends that
+/// decoders support.
 const ZSTD_WINDOW_LOG: u32 = 23;
 
 /// zstd's own default.
@@ -39,7 +40,7 @@ impl Coding {
     /// When the bytes are not compressed like this, or are more than that.
     pub(super) fn unpack(self, bytes: &[u8], most: usize) -> Result<Bytes, Status> {
         let read = match self {
-            // All members of it (RFC 1952 section 2.2); what stands behind them is an error.
+            // All members of it (RFC 1952 section 2.2); bytes behind them are an error.
             Self::Gzip => read(flate2::bufread::MultiGzDecoder::new(bytes), most),
             Self::Zstd => zstd::stream::read::Decoder::with_buffer(bytes).and_then(|mut decoder| {
                 decoder.window_log_max(ZSTD_WINDOW_LOG)?;

@@ -1,4 +1,5 @@
-//! Calls by GET: the message, and what headers say of it, stand in the query (Connect, "Unary-Get-Request").
+//! Calls by GET: the message, and its metadata that headers hold otherwise, stand in the query (Connect,
+//! "Unary-Get-Request").
 
 use std::borrow::Cow;
 
@@ -33,13 +34,13 @@ pub struct ConnectGet {
 }
 
 impl ConnectGet {
-    /// What the request's target had behind the question mark.
+    /// The part of the request's target behind the question mark.
     pub fn query(&self) -> &str {
         &self.query
     }
 }
 
-/// What a query has.
+/// The parameters of a query.
 #[derive(Default)]
 struct Query<'q> {
     version: Option<Cow<'q, [u8]>>,

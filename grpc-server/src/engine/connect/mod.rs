@@ -38,7 +38,7 @@ const GRPC_ACCEPT_ENCODING: HeaderName = HeaderName::from_static("grpc-accept-en
 const GRPC: HeaderValue = HeaderValue::from_static("application/grpc");
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
 
-/// What stands before the names of trailers that a unary answer has in its head.
+/// The prefix of trailers' names that a unary answer has in its head.
 const TRAILER: &str = "trailer-";
 
 /// How a request speaks.
@@ -96,7 +96,7 @@ pub(super) fn admit(
     if matches!(origin.worker.find(request.uri().path()), Found::Nothing) {
         let status = Status::unimplemented(format!("there is no service for {}", request.uri().path()));
         let mut response = error::response(&status);
-        // Clients read UNIMPLEMENTED from this as well, and what stands in front of servers reads it at all.
+        // Clients read UNIMPLEMENTED from this as well, and proxies in front of servers read nothing else.
         *response.status_mut() = StatusCode::NOT_FOUND;
         return (Admitted::answered(response), None);
     }
@@ -129,7 +129,7 @@ pub(super) fn admit(
         let mut response =
             if form.is_stream { stream(form, json, response) } else { unary(form, json, response).await };
         if is_get {
-            // Whoever keeps it has to know what it depends on.
+            // A cache has to know what the answer depends on.
             response.headers_mut().append(VARY, HeaderValue::from_static("accept-encoding"));
         }
         if let Some(page) = page {

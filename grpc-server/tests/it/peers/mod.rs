@@ -22,13 +22,13 @@ use server_runtime::Running;
 struct Both {
     plain: SocketAddr,
     tls: SocketAddr,
-    /// What clients trust.
+    /// The certificate that clients trust.
     certificate: PathBuf,
     _running: Running,
 }
 
 impl Both {
-    /// What the program serves by its flags.
+    /// The services that the program serves by its flags.
     fn greeter() -> Self {
         Self::start(&[], Args::routes)
     }

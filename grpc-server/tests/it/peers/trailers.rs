@@ -13,7 +13,7 @@ use tonic::codegen::BoxFuture;
 use tonic::server::NamedService;
 use tower_service::Service;
 
-/// What a call's trailers have besides its status: an extension of the response.
+/// A call's trailers besides its status: an extension of the response.
 #[derive(Clone)]
 pub(super) struct Trailers(pub(super) HeaderMap);
 

@@ -19,10 +19,10 @@ use super::install::CONFORMANCE;
 /// Seconds for all cases; several of them wait for their time-out.
 const PATIENCE: u32 = 400;
 
-/// Where the server below is to write; who starts it is the runner.
+/// Where the server below is to write; the runner starts it.
 const OUTPUT: &str = "CONFORMANCE_OUTPUT";
 
-/// How the runner starts a server: what libtest says goes nowhere, and what the server says takes its place.
+/// How the runner starts a server: libtest's output goes nowhere, and the server's output takes its place.
 const SERVER: &str =
     r#"exec 3>&1 >/dev/null; exec "$0" --exact peers::conformance::server --include-ignored --nocapture"#;
 

@@ -175,7 +175,7 @@ struct Talk {
     data: std::vec::IntoIter<Vec<u8>>,
     delay: Duration,
     error: Option<Error>,
-    /// What the next answer tells.
+    /// The request's properties, for the next answer.
     seen: RequestInfo,
     has_begun: bool,
 }
@@ -236,7 +236,7 @@ impl<T> Outlet<T> {
 
     async fn end(&self, ended: Result<(), Status>) {
         if let Err(status) = ended {
-            // Nobody is told if nobody is there.
+            // The receiver may be gone; then the error is dropped.
             let _ = self.sender.send(Err(status)).await;
         }
     }
@@ -246,7 +246,7 @@ fn any(name: &str, message: &impl Message) -> Any {
     Any { type_url: format!("type.googleapis.com/connectrpc.conformance.v1.{name}"), value: message.encode_to_vec() }
 }
 
-/// What a server has seen of a request.
+/// The properties of a request that a server has seen.
 fn info(metadata: &MetadataMap, extensions: &Extensions, requests: Vec<Any>) -> RequestInfo {
     let headers = metadata.clone().into_headers();
     let values = |name: &HeaderName| {

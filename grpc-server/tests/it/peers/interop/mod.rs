@@ -32,7 +32,7 @@ const CASES: [&str; 19] = [
     "orca_oob",
 ];
 
-/// What has the client keep the load reports that it looks at.
+/// Has the client keep the load reports that it looks at.
 const ORCA: &str = r#"{"loadBalancingConfig":[{"test_backend_metrics_load_balancer":{}}]}"#;
 
 #[test]
