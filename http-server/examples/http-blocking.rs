@@ -1,4 +1,4 @@
-//! What a handler that blocks its thread holds up, on the worker and away from it:
+//! The effect of a handler that blocks its thread, on the worker and away from it:
 //! `cargo run --release -p http-server --example http-blocking -- 127.0.0.1:8000`.
 
 use std::thread::sleep;
@@ -8,7 +8,7 @@ use axum::{Router, routing::get};
 use http_server::{BlockingLayer, Options, serve};
 use server_runtime::shutdown_on_signals;
 
-/// What should have been awaited.
+/// Blocks its thread, by a sleep that should have been awaited.
 async fn nap() -> &'static str {
     sleep(Duration::from_millis(100));
     "awake"

@@ -9,7 +9,8 @@ use http_server::{Options, serve};
 use server_runtime::shutdown_on_signals;
 use tokio_stream::StreamExt as _;
 
-/// Answers how long a body was. What it does not wait for is not read from the connection: a slow handler slows its client down.
+/// Answers how long a body was. A piece that the handler does not wait for is not read from the connection: a slow
+/// handler slows its client down.
 async fn upload(request: Request) -> Result<String, StatusCode> {
     let mut pieces = request.into_body().into_data_stream();
     let mut length = 0;

@@ -52,7 +52,8 @@ impl Encoding {
 }
 
 thread_local! {
-    /// What has to be kept of a stream is a third of a megabyte. Made anew for each response it costs more than the compressing.
+    /// A deflate stream's state is a third of a megabyte. Making it anew for each response costs more than the
+    /// compressing.
     static DEFLATE: RefCell<Compress> = RefCell::new(Compress::new(Compression::new(GZIP_LEVEL), false));
     static ZSTD: RefCell<Option<zstd::bulk::Compressor<'static>>> = const { RefCell::new(None) };
 }
@@ -142,7 +143,7 @@ pub(crate) async fn apply(
         parts.headers.remove(CONTENT_LENGTH);
         Body::empty()
     } else {
-        // Before the body is read: who waits here holds no more than its beginning. It is never closed.
+        // Before the body is read: a response that waits here holds no more than its beginning. It is never closed.
         let _turn = TURNS.acquire().await;
         let plain = match body.collect().await {
             Ok(collected) => collected.to_bytes(),
@@ -288,7 +289,7 @@ mod tests {
 
     #[test]
     fn every_coding_can_be_read_again() {
-        // What shrinks, what does not, and nothing, one after the other by the same encoders.
+        // A body that shrinks, one that does not, and an empty one, in turn through the same encoders.
         let mut noise = vec![1_u8; 100_000];
         let mut random = 1_u32;
         for byte in &mut noise {

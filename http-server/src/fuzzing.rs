@@ -1,4 +1,4 @@
-//! What the fuzz targets of this workspace call: parsers of bytes from Redis that nobody else needs to see.
+//! Entry points of the fuzz targets of this workspace: parsers of bytes from Redis that are private otherwise.
 
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
@@ -16,7 +16,7 @@ const CALLERS: [u32; 3] = [1, 2, 1];
 /// Bytes of an answer that a caller takes.
 const MAX_ANSWER: usize = 4096;
 
-/// Takes bytes for what Redis sends. Nothing panics, pieces make no difference, and what a caller gets is whole.
+/// Takes bytes as replies of Redis. Nothing panics, pieces make no difference, and each caller's answer is whole.
 ///
 /// # Panics
 /// If one of these is not so.
@@ -36,7 +36,7 @@ pub fn replies_of_redis(bytes: &[u8]) {
     }
 }
 
-/// What each caller gets, and whether the connection goes on.
+/// The answer of each caller, and whether the connection goes on.
 type Seen = (Vec<Option<Result<Vec<u8>, String>>>, bool);
 
 fn answers(bytes: &[u8], step: usize) -> Seen {

@@ -134,7 +134,7 @@ impl fmt::Debug for Instants {
     }
 }
 
-/// What a segment is made of that stands for itself (RFC 3986 section 3.3): nothing percent-encoded.
+/// The characters of a segment that stands for itself (RFC 3986 section 3.3): nothing percent-encoded.
 const OF_NAME: [bool; 256] = h1::alphanumerics_and(b"-._~!$&'()*+,;=:@");
 
 /// Whether a name stands for itself, and is not long.

@@ -1,4 +1,4 @@
-//! Answers that come a little later, without the router: what many requests of a worker ask of one connection.
+//! Answers that come a little later, without the router: many requests of a worker ask one connection for them.
 
 use std::fmt;
 use std::task::{Context, Poll};
@@ -29,10 +29,10 @@ pub trait Later: fmt::Debug + Send + Sync {
     /// either [`Later::answer`] or [`Later::forget`], on the same thread.
     fn ask(&self, query: &str) -> Option<u64>;
 
-    /// Shows the answer to what was asked, once it is there; until then, whom to wake.
+    /// Shows the answer to the question, once it is there; until then registers the task to wake.
     fn answer(&self, id: u64, cx: &Context<'_>, take: &mut dyn FnMut(Reply<'_>)) -> Poll<()>;
 
-    /// Nobody waits for this any more.
+    /// The answer to this is wanted no more.
     fn forget(&self, id: u64);
 }
 
@@ -76,7 +76,7 @@ impl Reply<'_> {
     }
 }
 
-/// Header fields that send a request to the router: what they mean is for it to know.
+/// Header fields that send a request to the router: the router knows their meaning.
 const FOR_ROUTER: [&str; 10] = [
     "x-request-id",
     "authorization",

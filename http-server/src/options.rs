@@ -1,4 +1,4 @@
-//! What [`serve`](crate::serve) is told.
+//! The options of [`serve`](crate::serve).
 
 use std::fmt;
 use std::pin::Pin;
@@ -24,7 +24,7 @@ pub trait Ready: fmt::Debug + Send + Sync {
 pub struct Options {
     /// Places to listen, workers, TLS, shutdown, metrics.
     pub runtime: server_runtime::Options,
-    /// What the network may make grow.
+    /// Limits of everything that the network can make grow.
     pub limits: Limits,
     /// How long a client may take.
     pub timeouts: Timeouts,
@@ -34,14 +34,14 @@ pub struct Options {
     pub later: Option<Arc<dyn Later>>,
     /// Whether `/healthz` and `/readyz` are answered, before the router is asked. Off by default.
     pub health: bool,
-    /// What else has to be ready for `/readyz` to say so; nothing by default.
+    /// Another service that has to be ready for `/readyz` to say so; none by default.
     pub ready: Option<Arc<dyn Ready>>,
     /// One request in so many is written to the log; 0, the default, writes none.
     pub access_log: u64,
     /// Proxies whose `Forwarded` and `X-Forwarded-For` are believed; none by default.
     pub trusted_proxies: Vec<Trusted>,
-    /// Whether HTTP/3 is served too, at the address of every place with TLS, over UDP; what comes there by TCP is told so. Needs the
-    /// feature `http3`. Off by default.
+    /// Whether HTTP/3 is served too, at the address of every place with TLS, over UDP; clients that come there by TCP
+    /// are told so. Needs the feature `http3`. Off by default.
     pub http3: bool,
     /// Whether responses of the router are compressed for clients that accept it. Off by default.
     pub compress: bool,

@@ -1,4 +1,4 @@
-//! Who really asks, when a reverse proxy stands in between.
+//! The real client of a request, when a reverse proxy stands in between.
 
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};
@@ -55,19 +55,19 @@ impl FromStr for Trusted {
     }
 }
 
-/// Who asks, as an extension of the request: `Extension<Client>`.
+/// The client, as an extension of the request: `Extension<Client>`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Client {
-    /// The client's address; what a trusted proxy says of it, otherwise the connection's. `None` behind a Unix socket
-    /// whose proxy says nothing.
+    /// The client's address, from a trusted proxy or else of the connection. `None` behind a Unix socket whose proxy
+    /// says nothing.
     pub addr: Option<IpAddr>,
     /// Whether the client's own connection is encrypted, as far as the trusted proxy says.
     pub is_secure: bool,
 }
 
 /// The client of a request that came over a connection from `peer`. The headers count only if the peer is trusted; then
-/// addresses are read from the last one back, and the first that is no trusted proxy is the client: whatever is in front
-/// of it, the client may have made up.
+/// addresses are read from the last one back, and the first that is no trusted proxy is the client: the client may have
+/// made up the addresses in front of it.
 pub(crate) fn client(headers: &HeaderMap, peer: Option<SocketAddr>, is_secure: bool, trusted: &[Trusted]) -> Client {
     let direct = Client { addr: peer.map(|peer| peer.ip()), is_secure };
     let is_trusted = |addr: IpAddr| trusted.iter().any(|network| network.contains(addr));
@@ -87,7 +87,7 @@ pub(crate) fn client(headers: &HeaderMap, peer: Option<SocketAddr>, is_secure: b
     client
 }
 
-/// What one proxy says of whom it was called by.
+/// A proxy's report on its own client.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Hop {
     addr: Option<IpAddr>,

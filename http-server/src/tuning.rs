@@ -1,6 +1,6 @@
 //! Every number that was tuned: its default elsewhere, ours, and why.
 //!
-//! What a deployment may want otherwise is in [`Options`](crate::Options); these defaults are its defaults.
+//! These are the defaults of [`Options`](crate::Options), where a deployment can set other values.
 
 use std::time::Duration;
 
@@ -38,8 +38,9 @@ pub const MAX_LATER: usize = 128;
 /// allow 64, which can be 60,000 small answers.
 pub const TURN_BATCHES: usize = 4;
 
-/// Bytes that one connection may send before others have their turn. tokio's budget alone would allow 128 reads, 8 MiB, and who sends
-/// them in the smallest chunks has each looked at. Two full reads, some 30 microseconds; a turn that ends costs a fraction of one.
+/// Bytes that one connection may send before others have their turn. tokio's budget alone would allow 128 reads, 8 MiB,
+/// and each chunk of them is looked at, however small. Two full reads, some 30 microseconds; a turn that ends costs a
+/// fraction of one.
 pub const TURN_BYTES: usize = 2 * READ_BUFFER;
 
 /// Bytes from which on a turn was long: the next one waits until others have had theirs, as it would had it all come at once.
@@ -71,7 +72,7 @@ pub const WRITE_TIMEOUT: Duration = Duration::from_secs(30);
 /// For a client to close after an answer that ends the connection early. nginx 5 s (30 s in all).
 pub const LINGER_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// Bytes read and thrown away in that time. What is unread when a socket closes becomes a reset, which can take the
+/// Bytes read and thrown away in that time. Unread input becomes a reset when a socket closes, and a reset can take the
 /// answer with it.
 pub const LINGER_BYTES: usize = 4 * 1024 * 1024;
 
@@ -148,8 +149,9 @@ pub const H3_SEND_WINDOW: u64 = 1024 * 1024;
 /// what [`BODY_RATE`] asks of one that sends.
 pub const H3_PIECE: usize = 16 * 1024;
 
-/// Requests that a client may give up within a second of their beginning, on one connection, beyond nine of sixteen: half of all, and what
-/// chance adds. Envoy: 500. Where fewer control frames are allowed in a second ([`CONTROL_FRAMES`]) it is as few, and where those have no limit, none.
+/// Requests that a client may give up within a second of their beginning, on one connection, beyond nine of sixteen:
+/// half of all, and a margin for chance. Envoy: 500. Where fewer control frames are allowed in a second
+/// ([`CONTROL_FRAMES`]) it is as few, and where those have no limit, none.
 pub const H3_RESETS: u32 = 500;
 
 /// Requests given up within their heads, of which h3 remembers each: after so many a connection ends in good order.

@@ -1,4 +1,4 @@
-//! Who may do what: allow-lists of commands, and prefixes of keys and channels, by token. Read-only without one.
+//! The rights of callers: allow-lists of commands, and prefixes of keys and channels, by token. Read-only without one.
 
 use std::collections::HashSet;
 use std::fmt;
@@ -12,7 +12,7 @@ use subtle::ConstantTimeEq;
 
 use super::commands::{self, Kind, Touched};
 
-/// What a caller may do.
+/// The rights of a caller.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Rules {
     kinds: Vec<Kind>,
@@ -42,7 +42,7 @@ pub(crate) enum Denied {
     Connection(String),
     /// A key without any of the caller's prefixes.
     Key,
-    /// What the command touches cannot be told from its arguments, and the caller is limited by prefixes.
+    /// The keys of the command cannot be told from its arguments, and the caller is limited by prefixes.
     Unlimited(String),
     /// A channel without any of the caller's prefixes.
     Channel,
@@ -67,7 +67,7 @@ impl fmt::Display for Denied {
     }
 }
 
-/// A command's name as it may stand in an answer and in a log: on one line and short, whatever a caller sent.
+/// A command's name as it may stand in an answer and in a log: on one line and short.
 struct Shown<'a>(&'a str);
 
 impl fmt::Display for Shown<'_> {
@@ -80,7 +80,8 @@ impl fmt::Display for Shown<'_> {
 impl Rules {
     /// `commands` are names (`set`, `config|get`), groups (`@read`, `@write`, `@publish`, `@script`, `@admin`, `@all`), and
     /// either with `-` before it to take it away; `keys` and `channels` are prefixes, each with `*` at its end or not, and
-    /// `*` is all. Who may touch every key may use every channel, unless told otherwise; others none.
+    /// `*` is all. A caller that may touch every key may use every channel, unless `channels` says otherwise; others
+    /// none.
     pub(crate) fn parse<S: AsRef<str>>(commands: &[S], keys: &[S], channels: Option<&[S]>) -> Result<Self, String> {
         let keys = Prefixes::parse(keys);
         let channels = match channels {
@@ -118,7 +119,7 @@ impl Rules {
         Ok(())
     }
 
-    /// Whether a command may be sent; what it does, if so.
+    /// Whether a command may be sent; its kind, if so.
     ///
     /// # Errors
     /// Why it may not.
@@ -200,7 +201,7 @@ fn group(name: &str) -> Option<&'static [Kind]> {
     })
 }
 
-/// What every name that a pattern matches begins with.
+/// The common beginning of all names that a pattern matches.
 fn literal_prefix(pattern: &[u8]) -> &[u8] {
     let end = pattern.iter().position(|byte| b"*?[\\".contains(byte)).unwrap_or(pattern.len());
     &pattern[..end]
@@ -271,7 +272,7 @@ struct TokenEntry {
 const MIN_SECRET: usize = 16;
 
 impl Access {
-    /// Everybody may do what `anonymous` allows; there are no tokens.
+    /// Every caller may do what `anonymous` allows; there are no tokens.
     pub(crate) fn open(anonymous: Rules) -> Self {
         Self { anonymous: Some(anonymous), tokens: Vec::new() }
     }
@@ -279,7 +280,7 @@ impl Access {
     /// Reads a file of rules.
     ///
     /// # Errors
-    /// What is wrong with it, in one line or a few; it never repeats a secret.
+    /// The fault in the file, in one line or a few; it never repeats a secret.
     pub(crate) fn load(path: &Path) -> Result<Self, String> {
         let text = std::fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()))?;
         Self::parse(&text).map_err(|error| format!("{}: {error}", path.display()))
@@ -302,7 +303,7 @@ impl Access {
         Ok(Self { anonymous, tokens })
     }
 
-    /// What the sender of these headers may do.
+    /// The rights of the sender of these headers.
     ///
     /// # Errors
     /// When the token is unknown, or there is none and one is needed.
@@ -313,7 +314,7 @@ impl Access {
         }
     }
 
-    /// What who shows no token may do.
+    /// The rights of a caller that shows no token.
     pub(crate) fn anonymous(&self) -> Option<&Rules> {
         self.anonymous.as_ref()
     }
@@ -361,7 +362,7 @@ fn from_hex(text: &str) -> Option<[u8; 32]> {
     bytes?.try_into().ok()
 }
 
-/// What a WebSocket client that cannot set headers, such as a browser, puts before its token as a subprotocol.
+/// The prefix of a token in a subprotocol, for a WebSocket client that cannot set headers, such as a browser.
 pub(crate) const BEARER_PROTOCOL: &str = "bearer.";
 
 /// The token that is shown, if any. Two of them, or another scheme, are refused rather than passed over.
@@ -427,7 +428,7 @@ mod tests {
     const ALL: &str = "0123456789abcdef";
     const SHOP: &str = "fedcba9876543210";
 
-    /// Every attempt to get past the rules: whose, what, and what is answered.
+    /// Every attempt to get past the rules: its token, its command, and the answer.
     const ATTEMPTS: &[(&str, &[&str], &str)] = &[
         ("", &["GET", "k"], "ok"),
         ("", &["gEt", "k"], "ok"),
@@ -465,7 +466,7 @@ mod tests {
         ("", &["object|encoding", "k"], "command"),
         ("", &["MEMORY", "PURGE"], "command"),
         ("", &["XGROUP", "DESTROY", "s", "g"], "command"),
-        // What would reach other callers through the connection.
+        // Commands that would reach other callers through the connection.
         (ALL, &["CLIENT", "REPLY", "OFF"], "connection"),
         (ALL, &["SCRIPT", "DEBUG", "YES"], "connection"),
         (ALL, &["XREAD", "BLOCK", "0", "STREAMS", "k", "$"], "connection"),
@@ -527,7 +528,7 @@ mod tests {
         for (token, command, expected) in ATTEMPTS {
             check(token, command, expected);
         }
-        // What would reach other callers through the connection.
+        // Commands that would reach other callers through the connection.
         for command in ["MULTI", "EXEC", "DISCARD", "WATCH", "UNWATCH", "SELECT", "AUTH", "HELLO", "RESET", "QUIT"] {
             check("", &[command, "1"], "connection");
             check(ALL, &[command, "1"], "connection");

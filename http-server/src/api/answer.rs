@@ -1,4 +1,4 @@
-//! What a request without a result is told, and with which status.
+//! The answer to a request without a result, and its status.
 
 use axum::body::Body;
 use axum::response::Response;
@@ -11,7 +11,7 @@ use super::format::Format;
 use super::request::Malformed;
 use crate::redis::Failure;
 
-/// What the routes below `/v1` understand, one with another.
+/// All methods of the routes below `/v1`.
 pub(super) const METHODS: &str = "GET, HEAD, POST, PUT, DELETE, OPTIONS";
 
 /// Why a request has no result, for its sender.
@@ -24,7 +24,7 @@ pub(super) struct Refusal {
     allowed: Option<&'static str>,
 }
 
-/// What a count and headers depend on.
+/// The cause of a refusal, which decides its count and headers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Cause {
     Caller,
@@ -117,7 +117,7 @@ impl From<Failure> for Refusal {
             Failure::Busy | Failure::Full => (StatusCode::SERVICE_UNAVAILABLE, Cause::Away),
             Failure::TooLarge(_) => (StatusCode::BAD_GATEWAY, Cause::Caller),
         };
-        // Where Redis is, and what it says to us, is for the log.
+        // The address of Redis, and its errors, are for the log.
         let message = match failure {
             Failure::Away(_) => "Redis is away; the request was not sent".to_owned(),
             Failure::Lost(_) => {

@@ -1,4 +1,4 @@
-//! The flags of the Redis routes, and what they come to.
+//! The flags of the Redis routes, and the options made of them.
 
 use std::path::PathBuf;
 use std::pin::Pin;
@@ -37,7 +37,7 @@ pub struct RedisArgs {
     #[arg(long, requires = "redis", value_name = "MS", default_value_t = 1000)]
     pub redis_connect_timeout: u64,
 
-    /// Who may do what, a TOML file: `[anonymous]` and `[[token]]` with commands, keys and channels
+    /// Rights of callers, a TOML file: `[anonymous]` and `[[token]]` with commands, keys and channels
     #[arg(long, requires = "redis", value_name = "FILE", conflicts_with_all = ["redis_allow", "redis_keys"])]
     pub redis_access: Option<PathBuf>,
 
@@ -136,7 +136,7 @@ pub fn routes(args: &RedisArgs, options: &mut Options) -> Result<Router> {
     Ok(super::router(api))
 }
 
-/// Whether Redis answers, whatever.
+/// Whether Redis answers, even with an error.
 #[derive(Debug)]
 struct Reachable(Redis);
 

@@ -1,11 +1,11 @@
-//! What is known of Redis' commands: what they do, and which of their arguments are keys.
+//! A table of Redis' commands: their kinds, and which of their arguments are keys.
 //!
 //! A command that is not here is refused, unless an allow-list names it for callers that no key prefix limits.
 
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
-/// What a command does.
+/// The effect of a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     /// It reads, and does no harm to Redis.
@@ -16,7 +16,7 @@ pub(crate) enum Kind {
     Publish,
     /// It runs or loads a program, which may do anything that Redis does.
     Script,
-    /// It looks after Redis, tells about it, or can stop it: what Redis calls admin or dangerous.
+    /// It looks after Redis, tells about it, or can stop it: Redis calls such commands admin or dangerous.
     Admin,
     /// It changes or blocks the connection, which all callers share: never to be sent.
     Connection,
@@ -151,12 +151,12 @@ fn is_container(name: &str) -> bool {
     CONTAINERS.split(' ').any(|container| container == name)
 }
 
-/// Redis compares names so: ASCII letters alone have two cases. What is no UTF-8 is no command either.
+/// Redis compares names so: ASCII letters alone have two cases. A name that is no UTF-8 is no command either.
 fn lower(name: &[u8]) -> String {
     String::from_utf8_lossy(name).to_ascii_lowercase()
 }
 
-/// What limits by prefix compare with.
+/// The names that limits by prefix compare with.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Touched<'a> {
     /// These keys and no others.
@@ -167,7 +167,7 @@ pub(crate) enum Touched<'a> {
     Any,
 }
 
-/// What a call touches.
+/// The keys or the channel of a call.
 pub(crate) fn touched<A: AsRef<[u8]>>(row: Row, args: &[A]) -> Touched<'_> {
     let at = |position: usize| args.get(position).map(AsRef::as_ref);
     let keys = match row.keys {
@@ -188,7 +188,7 @@ pub(crate) fn touched<A: AsRef<[u8]>>(row: Row, args: &[A]) -> Touched<'_> {
     keys.map_or(Touched::Any, Touched::Keys)
 }
 
-/// What XREAD and XREADGROUP say.
+/// The options of XREAD and XREADGROUP.
 struct Streams<'a> {
     blocks: bool,
     keys: Vec<&'a [u8]>,

@@ -46,7 +46,7 @@ pub(super) fn allow(api: &Api, origin: Option<HeaderValue>, response: &mut Respo
     headers.append(VARY, HeaderValue::from_static("origin"));
 }
 
-/// What to allow the sender's origin by: the configured text, never what was sent.
+/// The value that allows the sender's origin: the configured text, never the text that was sent.
 pub(super) fn origin_header(api: &Api, headers: &HeaderMap) -> Option<HeaderValue> {
     let sent = headers.get(ORIGIN)?;
     api.shared.origins.iter().find(|origin| *origin == "*" || *origin == sent).cloned()

@@ -1,4 +1,4 @@
-//! What an answer looks like: JSON, MessagePack, or Redis' own bytes.
+//! The format of an answer: JSON, MessagePack, or Redis' own bytes.
 
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
@@ -129,7 +129,7 @@ fn json_value(out: &mut Vec<u8>, elements: &mut Elements<'_>) {
         Element::Null => out.extend_from_slice(b"null"),
         Element::Bool(yes) => out.extend_from_slice(if yes { b"true" } else { b"false" }),
         Element::Int(number) => out.extend_from_slice(itoa::Buffer::new().format(number).as_bytes()),
-        // JSON has numbers of any size; what is no number there is a string.
+        // JSON has numbers of any size; values that are no numbers there are strings.
         Element::BigInt(digits) if is_number(digits) => out.extend_from_slice(digits),
         Element::BigInt(text) => json_bytes(out, text),
         Element::Double(number) if number.is_finite() => out.extend_from_slice(number.to_string().as_bytes()),

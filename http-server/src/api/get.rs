@@ -23,7 +23,7 @@ use crate::tuning::LARGE_PIECE;
 /// Where it is.
 pub(super) const PATH: &str = "/get";
 
-/// What the answer to a key that is not there says.
+/// The body of the answer to a key that is not there.
 const MISSING: &str = "there is no such key\n";
 
 /// `GET /get?key=foo`: the key's value; 404 if there is none.

@@ -26,10 +26,11 @@ impl Hosts {
         Ok(Self { names: names.iter().map(name).collect::<Result<_, _>>()? })
     }
 
-    /// Whether a request to this host, with a port or without, is for this server. Who names none is no browser.
+    /// Whether a request to this host, with a port or without, is for this server. A client that names none is no
+    /// browser.
     #[inline]
     pub(super) fn have(&self, host: &[u8]) -> bool {
-        // What ends in a number is an address to every browser, or nothing (WHATWG URL, section 3.5).
+        // A host that ends in a number is an address to every browser, or nothing (WHATWG URL, section 3.5).
         let is_address = |host: &[u8]| host.iter().all(|byte| byte.is_ascii_digit() || matches!(byte, b'.' | b':'));
         host.starts_with(b"[") || is_address(host) || self.names(host)
     }

@@ -35,7 +35,7 @@ use hosts::Hosts;
 pub use args::{RedisArgs, routes};
 pub(crate) use format::Format;
 
-/// What all requests share.
+/// State that all requests share.
 #[derive(Clone, Debug)]
 pub(crate) struct Api {
     shared: Arc<Shared>,
@@ -51,7 +51,7 @@ struct Shared {
     counts: Counts,
 }
 
-/// What Prometheus is told.
+/// Counters for Prometheus.
 #[derive(Debug)]
 struct Counts {
     denied: Counter,

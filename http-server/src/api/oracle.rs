@@ -137,7 +137,7 @@ fn check_row(name: &str, info: &[Tree]) {
     let (_, row) = commands::find(&args);
     let (flags, categories) = (&info[2], &info[6]);
     let Some(row) = row else {
-        // What is not in the table is refused: only explanations may be missing.
+        // A command that is not in the table is refused: only explanations may be missing.
         return assert!(name.ends_with("|help"), "{name} is not in the table");
     };
     let is_harmful = categories.has("@dangerous") || categories.has("@admin");

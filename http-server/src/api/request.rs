@@ -18,7 +18,7 @@ const MAX_ARGS: usize = 1024 * 1024;
 /// A command and its arguments, of which there is at least the first.
 pub(crate) type Command = Vec<Vec<u8>>;
 
-/// What a caller wants run.
+/// The commands that a caller wants run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Batch {
     /// One command.

@@ -29,7 +29,7 @@ pub(super) async fn path(State(api): State<Api>, request: Request<Body>) -> Resp
     if request.method() == Method::OPTIONS {
         return cors::preflight(State(api), request).await;
     }
-    // As it came: what separates arguments is told from what is part of them only before decoding.
+    // As it came: separators can be told from the arguments' own bytes only before decoding.
     let path = request.uri().path().strip_prefix("/v1/").unwrap_or_default().to_owned();
     let (path, suffix) = Format::of_suffix(&path);
     if path.eq_ignore_ascii_case(TRANSACTION) {
@@ -72,7 +72,7 @@ async fn answer(api: &Api, request: Request<Body>, suffix: Option<Format>, sourc
 async fn run(api: &Api, request: Request<Body>, source: Source<'_>, format: Format) -> Result<Response, Refusal> {
     let (parts, body) = request.into_parts();
     check_method(&parts.method, source)?;
-    // Before the body is read: who may do nothing need not send it.
+    // Before the body is read: a caller without rights need not send it.
     api.check_host(&parts)?;
     let rules = api.shared.access.rules(&parts.headers)?;
     let mut share = api.redis()?.budget().share();
@@ -94,7 +94,7 @@ async fn run(api: &Api, request: Request<Body>, source: Source<'_>, format: Form
     }
     let shape = Shape::of(&batch);
     let answer = ask(api, &batch)?;
-    // What was asked is on its way. It need not be kept while the answer is.
+    // The request is on its way. It need not be kept while the answer is.
     drop((batch, body, share));
     let response = render(shape, &answer.await?, format);
     if only_reads && cors::is_safe(&parts.method) {
@@ -204,7 +204,7 @@ fn render(shape: Shape, replies: &[u8], format: Format) -> Rendered {
     Rendered { status, format, body }
 }
 
-/// What EXEC answered, or the error because of which nothing was run.
+/// The answer of EXEC, or the error because of which nothing was run.
 fn transaction(replies: &[u8], commands: usize, format: Format) -> Rendered {
     let mut elements = Elements::new(replies);
     for _ in 0..=commands {

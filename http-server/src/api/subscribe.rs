@@ -40,7 +40,7 @@ const OVERFLOW: &str = r#"{"event":"overflow"}"#;
 /// The subprotocol of a client that shows its token as another one.
 const PROTOCOL: &str = "redis";
 
-/// What a path asks to listen to.
+/// The topics that a path asks to listen to.
 pub(super) struct Topics(Vec<Topic>);
 
 impl Topics {
@@ -156,7 +156,7 @@ impl http_body::Body for EventStream {
     }
 }
 
-/// One event. Its data is one line of JSON, whatever the message: no line's end in it can begin another field.
+/// One event. Its data is one line of JSON, for any message: no line's end in it can begin another field.
 fn put_event(out: &mut Vec<u8>, event: &Event) {
     out.extend_from_slice(b"event: ");
     out.extend_from_slice(name(event).as_bytes());
@@ -216,7 +216,7 @@ async fn over_socket(mut socket: WebSocket, mut subscription: Subscription) {
                 None => return overflow(socket).await,
             },
             _ = alive.tick() => ws::Message::Ping(Bytes::new()),
-            // Pings and a close are answered by what reads them; whatever else a client says has no meaning here.
+            // axum answers pings and a close as it reads them; other messages of a client have no meaning here.
             from_client = socket.recv() => match from_client {
                 Some(Err(_)) | None => return,
                 Some(Ok(_)) => continue,

@@ -1,4 +1,4 @@
-//! What was asked: for the log, when its answer fails.
+//! A request's line, for the log when its answer fails.
 
 use std::error::Error;
 
@@ -20,7 +20,7 @@ impl Asked {
         Self { method: request.method().clone(), uri: request.uri().clone(), version: request.version() }
     }
 
-    /// The path, so that it is one word of one line, whatever is in it.
+    /// The path, escaped, so that it is one word of one line.
     pub(super) fn path(&self) -> String {
         self.uri.path().escape_default().to_string()
     }

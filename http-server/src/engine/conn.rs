@@ -44,10 +44,10 @@ use crate::tuning::{
     CHUNK_COST, GATHER_MAX, LINGER_BYTES, LONG_TURN, READ_AHEAD, READ_BUFFER, SMALL_BODY, TURN_BATCHES, TURN_BYTES,
 };
 
-/// What a connection takes along to another worker.
+/// The state that a connection takes along to another worker.
 #[derive(Default)]
 pub(super) struct Carried {
-    /// What was read and is not used up.
+    /// Bytes read and not used up.
     input: BytesMut,
     requests: u64,
 }
@@ -122,7 +122,7 @@ struct Conn {
     stream: Stream,
     place: Place,
     origin: Origin,
-    /// What was read and is not used up; without room of its own while the connection is idle.
+    /// Bytes read and not used up; without room of their own while the connection is idle.
     input: BytesMut,
     /// How much of an incomplete head was searched for its end.
     searched: usize,
@@ -150,7 +150,7 @@ impl Conn {
     /// Works until there is nothing to be done.
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<Served>> {
         if mem::take(&mut self.was_long) {
-            // Who sends much, bit by bit, stands in the queue as those do who send it at once.
+            // A client that sends much, bit by bit, stands in the queue like one that sends it at once.
             end_turn(cx);
             return Poll::Pending;
         }
@@ -159,7 +159,7 @@ impl Conn {
         if self.input.capacity() == 0 {
             self.input = mem::take(&mut scratch.input);
         }
-        // What a client was not sent, because its connection ended, is not for the next one, who shares the buffer.
+        // A connection that ended may have left unsent output. It is not for the next client, which shares the buffer.
         scratch.out.clear();
         let polled = self.work(cx, &mut scratch);
         self.was_long = (1..TURN_BYTES - LONG_TURN).contains(&self.turn);
@@ -198,7 +198,7 @@ impl Conn {
             }
             if !blocked && self.close != Close::No && !matches!(self.state, State::Lingering { .. }) {
                 if self.close == Close::Yes && !self.has_more(cx)? {
-                    // Whoever drops a plain socket closes it in good order.
+                    // Dropping a plain socket closes it in good order.
                     if !self.origin.is_secure {
                         return Poll::Ready(Ok(Served::Over));
                     }
@@ -509,7 +509,8 @@ impl Conn {
     fn upgraded(&self, terms: &Terms) -> Option<http2::Begun> {
         let options = &self.worker.settings.options;
         let is_trusted = |peer: IpAddr| options.trusted_proxies.iter().any(|network| network.contains(peer));
-        // A proxy that passes the upgrade on does not look at what is asked behind it, whatever it is there to keep out.
+        // A proxy that passes the upgrade on does not look at the requests behind it, even if it is there to keep them
+        // out.
         let is_direct = self.origin.peer.socket_addr().is_some_and(|peer| !is_trusted(peer.ip()));
         let may_be = is_direct && !self.origin.is_secure;
         terms.h2c.as_ref().filter(|_| may_be).and_then(|settings| http2::begin(options, settings))
@@ -522,7 +523,7 @@ impl Conn {
             self.answer(response, scratch);
             return Ok(Step::Again);
         }
-        // What was answered before need not wait for this one.
+        // Earlier answers need not wait for this one.
         if !scratch.out.is_empty() {
             return Ok(Step::Flush);
         }
@@ -549,9 +550,9 @@ impl Conn {
         }
     }
 
-    /// Reads what whoever reads the request's body waits for, or what comes behind it.
+    /// Reads the part of the body that the handler waits for, or the bytes behind the body.
     fn hear(&mut self, fed: Fed, cx: &mut Context<'_>) -> io::Result<Step> {
-        // What the client has not taken is what it is waited for.
+        // While output is unsent, the time-out is for the client to take it.
         let is_sent = self.output.len() == 0;
         match fed {
             Fed::Hungry(true) if is_sent => self.slot.enter(Phase::Body),
@@ -627,7 +628,7 @@ impl Conn {
         asked: Option<Box<Asked>>,
         scratch: &mut Scratch,
     ) {
-        // Who reads on has not sent the client away.
+        // A handler that reads on still wants the body.
         if rest.as_mut().is_some_and(|rest| mem::take(&mut rest.is_awaited)) {
             scratch.out.extend_from_slice(CONTINUE);
         }
@@ -661,7 +662,7 @@ impl Conn {
                     self.sent(close, rest);
                     return Ok(Step::Again);
                 }
-                // What was promised cannot be kept; the client has to see that.
+                // The body has failed, or differs from its announced length; the client has to see that.
                 Poll::Ready(Some(Err(error))) => {
                     sending.failed(&error);
                     return Err(io::ErrorKind::BrokenPipe.into());
@@ -754,10 +755,10 @@ fn feed(upload: &mut Upload, input: &mut BytesMut, turn: &mut usize, cx: &Contex
     fed
 }
 
-/// What a client that waits for it is told when its body is wanted.
+/// The interim answer to a client that waits for it before it sends its body.
 const CONTINUE: &[u8] = b"HTTP/1.1 100 Continue\r\n\r\n";
 
-/// What a client is told whose request is answered over HTTP/2.
+/// The interim answer to a request that is answered over HTTP/2.
 const SWITCHING_TO_HTTP2: &[u8] = b"HTTP/1.1 101 Switching Protocols\r\nconnection: upgrade\r\nupgrade: h2c\r\n\r\n";
 
 fn copy_front(input: &mut BytesMut, len: usize) -> Bytes {

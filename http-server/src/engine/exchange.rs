@@ -1,4 +1,4 @@
-//! From a request to its response, whatever carries them.
+//! From a request to its response, over any protocol.
 
 use std::future::poll_fn;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -32,7 +32,7 @@ const READY: &str = "/readyz";
 /// Characters of a client's request id; longer ones are replaced.
 const MAX_REQUEST_ID: usize = 128;
 
-/// What a connection knows of all its requests.
+/// The properties that all requests of a connection share.
 #[derive(Clone, Debug)]
 pub(super) struct Origin {
     pub(super) peer: Peer,
@@ -90,7 +90,7 @@ pub(super) async fn respond(worker: Rc<Worker>, mut request: Request<Body>, orig
     response
 }
 
-/// What is answered without the router.
+/// The answer to a request that needs no router.
 fn on_the_spot(worker: &Worker, request: &Request<Body>) -> Option<Response> {
     let options = &worker.settings.options;
     let path = request.uri().path();
@@ -112,7 +112,7 @@ fn on_the_spot(worker: &Worker, request: &Request<Body>) -> Option<Response> {
     Some(([(CONTENT_TYPE, found.kind.media_type())], body).into_response())
 }
 
-/// `/healthz`: the process serves. `/readyz`: and it will go on doing so, if whoever is to be asked says so too.
+/// `/healthz`: the process serves. `/readyz`: and it will go on doing so, if `Options::ready` says so too.
 fn health(path: &str, worker: &Worker) -> Option<(StatusCode, &'static str)> {
     match path {
         HEALTHY => Some((StatusCode::OK, "ok\n")),
@@ -122,7 +122,7 @@ fn health(path: &str, worker: &Worker) -> Option<(StatusCode, &'static str)> {
     }
 }
 
-/// What is to be waited for before `/readyz` is answered.
+/// The check to wait for before `/readyz` is answered.
 fn readiness(worker: &Worker, request: &Request<Body>) -> Option<Pin<Box<dyn Future<Output = bool> + Send>>> {
     let options = &worker.settings.options;
     let is_asked = options.health && request.uri().path() == READY;

@@ -1,4 +1,4 @@
-//! What stands at the beginning of a connection's input.
+//! Finds the request at the beginning of a connection's input.
 
 use std::ops::Range;
 
@@ -11,10 +11,10 @@ use super::worker::Worker;
 use crate::h1::{self, Framing, Head, Reject};
 use crate::instant;
 
-/// What HTTP/2 begins with where no TLS has agreed on it.
+/// The connection preface of HTTP/2, where no TLS has agreed on it.
 const H2_PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
-/// What is there.
+/// The beginning of the input.
 pub(super) enum Found<'i> {
     /// No complete head.
     Incomplete,

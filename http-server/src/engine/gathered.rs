@@ -1,8 +1,8 @@
-//! A stream whose writes gather until whoever writes them reads again or waits: libraries for WebSocket write, and flush, each
+//! A stream whose writes gather until the writer reads again or waits: libraries for WebSocket write, and flush, each
 //! message by itself, and the system call that sends one costs more than all else that is done for it.
 //!
-//! What has gathered is sent before the next read, or else by a task of its own, the flusher, which runs when the writer waits for
-//! whatever it may be. Only the flusher waits for the stream to take more; who writes waits for the flusher.
+//! The gathered bytes are sent before the next read, or else by a task of its own, the flusher, which runs when the
+//! writer waits for anything. Only the flusher waits for the stream to take more; the writer waits for the flusher.
 //!
 //! Where no more than one write comes between two reads, gathering gains nothing and costs the flusher's turn: the first write goes
 //! straight to the stream until a second one follows.
@@ -21,7 +21,7 @@ const FULL: usize = 16 * 1024;
 /// The stream as its reader and writer has it.
 pub(super) struct Gathered<S>(Arc<Mutex<State<S>>>);
 
-/// Sends what has gathered, and when the other end of it is dropped, what is left. To be spawned on the stream's worker.
+/// Sends the gathered bytes, and when the other end is dropped, the rest. To be spawned on the stream's worker.
 pub(super) struct Flusher<S>(Arc<Mutex<State<S>>>);
 
 struct State<S> {
@@ -38,15 +38,15 @@ struct State<S> {
     is_blocked: bool,
     /// Why nothing can be written any more.
     failure: Option<io::ErrorKind>,
-    /// Nobody writes any more.
+    /// The writer is dropped.
     is_dropped: bool,
     /// The flusher's, from its first look on.
     flusher: Option<Waker>,
-    /// Of who waits for the flusher.
+    /// The writer's, while it waits for the flusher.
     writer: Option<Waker>,
 }
 
-/// The same stream, and what is to run beside it.
+/// The same stream, and the flusher to run beside it.
 pub(super) fn gathered<S: AsyncRead + AsyncWrite + Unpin>(stream: S) -> (Gathered<S>, Flusher<S>) {
     let state = Arc::new(Mutex::new(State {
         stream,
@@ -84,7 +84,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> State<S> {
         written
     }
 
-    /// Sends what has gathered, and what the stream itself keeps.
+    /// Sends the gathered bytes, and those that the stream itself keeps.
     fn send(&mut self) -> Poll<io::Result<()>> {
         while !self.unsent.is_empty() {
             let mut unsent = std::mem::take(&mut self.unsent);
@@ -103,7 +103,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> State<S> {
         self.try_on_stream(|stream, cx| stream.poll_flush(cx))
     }
 
-    /// What `write` comes to; if it has to wait, the flusher wakes who asks.
+    /// Returns the result of `write`. If it has to wait, the flusher wakes the caller's task.
     fn for_writer<T>(
         &mut self,
         cx: &Context<'_>,
@@ -154,7 +154,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncRead for Gathered<S> {
             state.gathers = std::mem::take(&mut state.writes) > 1;
         }
         if !state.unsent.is_empty() && !state.is_blocked && state.failure.is_none() {
-            // What becomes of it is noted, for the next write. Reading goes on: there may be something yet.
+            // A failure is kept for the next write. Reading goes on: there may be input yet.
             let _ = state.send();
         }
         Pin::new(&mut state.stream).poll_read(cx, buf)
@@ -166,7 +166,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for Gathered<S> {
         lock(&self.0).for_writer(cx, |state| state.write(bytes))
     }
 
-    /// Ready unless the stream takes no more: what has gathered is sent at the latest when the caller waits.
+    /// Ready unless the stream takes no more: the gathered bytes are sent at the latest when the caller waits.
     fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         let send = |state: &mut State<S>| {
             if state.is_due && !state.is_blocked {
@@ -239,7 +239,7 @@ mod tests {
 
     use super::*;
 
-    /// What has come by a stream of the test, and how much it takes.
+    /// The receiver of a test's stream: the bytes it got, and how many more it takes.
     #[derive(Default)]
     struct Peer {
         got: Vec<u8>,
@@ -430,8 +430,8 @@ mod tests {
         assert_eq!(looks, 1);
     }
 
-    /// Seeded: whatever sizes are written, however they are flushed, however little the stream takes at a time: all of it
-    /// comes, in order, and everybody comes to the end.
+    /// Seeded: writes of any size, flushes at any time, and a stream that takes any number of bytes at a time. All
+    /// bytes come, in order, and all tasks come to the end.
     #[test]
     fn nothing_is_lost_whatever_the_stream_takes() {
         for seed in 1..=2_000_u64 {

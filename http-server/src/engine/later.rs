@@ -14,7 +14,7 @@ use crate::tuning::{COMPRESS_MIN, MAX_LATER};
 /// One request.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Entry {
-    /// What [`Later`](crate::Later) calls it.
+    /// Its number with [`Later`](crate::Later).
     pub(super) id: u64,
     /// How its answer is to be compressed, if that is worth it.
     pub(super) encoding: Option<Encoding>,
@@ -28,9 +28,9 @@ pub(super) struct Queue {
     entries: VecDeque<Entry>,
 }
 
-/// What became of the first request.
+/// The fate of the first request.
 pub(super) enum Turn {
-    /// It waits, and whoever polls is woken.
+    /// It waits, and the task that polls is woken.
     Waits,
     /// Its answer is written.
     Written,

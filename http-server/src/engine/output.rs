@@ -1,4 +1,4 @@
-//! What is on its way to a client.
+//! Output on its way to a client.
 
 use std::collections::VecDeque;
 use std::io::{self, IoSlice};
@@ -14,7 +14,7 @@ use crate::tuning::LARGE_PIECE;
 /// Slices given to one system call.
 const MAX_SLICES: usize = 16;
 
-/// What the socket has not taken yet. Fresh output is gathered in the worker's buffer, in front of which this goes.
+/// Output that the socket has not taken yet. It goes before the fresh output, which gathers in the worker's buffer.
 #[derive(Default)]
 pub(super) struct Output {
     queue: VecDeque<Bytes>,

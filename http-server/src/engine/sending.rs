@@ -28,7 +28,7 @@ pub(super) struct Sending {
     body: Body,
     is_endless: bool,
     framed: Framed,
-    /// What is left of the length that was announced.
+    /// The rest of the announced length.
     left: u64,
     /// By which request, if the router has answered it.
     asked: Option<Box<Asked>>,
@@ -44,7 +44,7 @@ pub(super) fn framing(response: &Response, is_head: bool, is_http10: bool) -> (F
     let announced = announced.and_then(|length| length.to_str().ok()?.parse().ok());
     let exact = response.body().size_hint().exact();
     let framed = match (announced, exact) {
-        // What the body knows of itself goes first, except for HEAD, whose body is not the one that is spoken of.
+        // The body's own length goes first, except for HEAD, whose body is not the one that the head announces.
         (Some(length), _) if is_head => Framed::Length(length),
         (_, Some(length)) if !is_head || length > 0 => Framed::Length(length),
         (Some(length), None) => Framed::Length(length),
@@ -76,7 +76,7 @@ impl Sending {
         Self { body, is_endless, framed, left, asked }
     }
 
-    /// What was promised cannot be kept.
+    /// The body has failed, or differs from its announced length.
     pub(super) fn failed(&self, error: &axum::BoxError) {
         if let Some(asked) = &self.asked {
             asked.body_failed(&**error);

@@ -16,7 +16,7 @@ use crate::options::Options;
 /// Bounds of the durations in the metrics, in seconds: from what a handler without I/O takes to what nobody waits for.
 const DURATIONS: [f64; 12] = [0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.1, 0.25, 1.0, 10.0];
 
-/// What a connection beyond the limit is told.
+/// The answer to a connection beyond the limit.
 const REFUSAL: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\ncontent-type: text/plain; charset=utf-8\r\n\
     content-length: 21\r\nretry-after: 1\r\nconnection: close\r\n\r\ntoo many connections\n";
 
@@ -51,7 +51,7 @@ pub fn serve(router: Router, mut options: Options) -> Result<Running, Error> {
 struct Server {
     router: Router,
     settings: Arc<Settings>,
-    /// Who comes by HTTP/3, if it is served.
+    /// Connections of HTTP/3, if it is served.
     arrivals: Option<Arrivals>,
 }
 

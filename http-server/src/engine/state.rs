@@ -1,4 +1,4 @@
-//! What a connection of HTTP/1.1 does, and what its steps come to.
+//! The states of a connection of HTTP/1.1, and the results of its steps.
 
 use std::pin::Pin;
 
@@ -10,7 +10,7 @@ use super::sending::Sending;
 use super::upgrade::Offer;
 use super::upload::Upload;
 
-/// What a connection waits for.
+/// The event that a connection waits for.
 pub(super) enum State {
     /// For a request.
     Waiting,
@@ -42,7 +42,7 @@ pub(super) struct Call {
     pub(super) asked: Option<Box<Asked>>,
 }
 
-/// What happens when the output is sent.
+/// The connection's end, once the output is sent.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Close {
     No,
@@ -52,7 +52,7 @@ pub(super) enum Close {
     AfterLinger,
 }
 
-/// What the connection has come to.
+/// The result of serving a connection.
 pub(super) enum Served {
     Over,
     /// It goes on at another worker, with this index.
@@ -62,11 +62,11 @@ pub(super) enum Served {
     Upgrade(Offer),
 }
 
-/// What one step has come to.
+/// The result of one step.
 pub(super) enum Step {
     /// There may be more to do.
     Again,
-    /// The same, and what was written so far goes out before.
+    /// The same, and the output so far goes out before.
     Flush,
     /// Nothing to do until somebody wakes the connection.
     Wait,

@@ -1,4 +1,4 @@
-//! What a worker counts. Written by its thread alone, read by whoever asks for the figures.
+//! A worker's counts. Its thread alone writes them; any thread that asks for the figures reads them.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
@@ -46,7 +46,7 @@ impl Count {
     }
 }
 
-/// What reads one figure.
+/// Reads one figure.
 type Figure = fn(&Stats) -> &Count;
 
 const FIGURES: [(&str, &str, Figure); 11] = [

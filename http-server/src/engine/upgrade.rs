@@ -1,9 +1,10 @@
 //! Requests for another protocol, WebSocket above all. Our own loop answers them like all others, so that one that is
 //! declined costs nothing but its answer; if a handler takes the offer, the stream is handed over.
 //!
-//! Handlers expect hyper's promise of a stream ([`OnUpgrade`]), which nobody but hyper can make. So a connection of hyper
-//! is shown a request that nobody sent, and its promise goes with the real one. When the real answer, a 101, has gone out,
-//! the connection is told to agree: what it writes goes nowhere, and what it then hands over is the real stream.
+//! Handlers expect hyper's promise of a stream ([`OnUpgrade`]), which hyper alone can make. So a connection of hyper is
+//! shown a request that no client sent, and its promise goes with the real one. When the real answer, a 101, has gone
+//! out, the connection is told to agree: its output goes nowhere, and the stream that it then hands over is the real
+//! one.
 
 use std::cell::Cell;
 use std::convert::Infallible;
@@ -29,7 +30,7 @@ use super::wire::Wire;
 /// The request that nobody sent.
 const REQUEST: &[u8] = b"GET / HTTP/1.1\r\nConnection: upgrade\r\nUpgrade: any\r\n\r\n";
 
-/// A stream that a handler may take over. When it is dropped, its promise fails.
+/// The request that no client sent.
 pub(super) struct Offer {
     conn: Pin<Box<dyn Future<Output = hyper::Result<()>>>>,
     agree: oneshot::Sender<()>,
@@ -70,7 +71,7 @@ impl Offer {
 
     /// The offer is taken, and the answer that says so has gone out.
     pub(super) async fn keep(mut self, wire: Wire) {
-        // Nobody can be gone: the service that waits is in `conn`.
+        // The receiver cannot be gone: the service that waits is in `conn`.
         let _ = self.agree.send(());
         let kept = poll_fn(|cx| self.conn.as_mut().poll(cx)).await;
         if let Err(error) = kept {

@@ -44,7 +44,7 @@ impl fmt::Display for BodyError {
 
 impl std::error::Error for BodyError {}
 
-/// What a body may be.
+/// The limits of a body.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Allowance {
     /// Its largest size.
@@ -68,7 +68,7 @@ pub(super) struct Upload {
     pub(super) is_awaited: bool,
 }
 
-/// The handler's end. A mutex, because a body has to be `Send`; nobody ever waits for it.
+/// The handler's end. A mutex, because a body has to be `Send`; it is never contended.
 pub(super) struct Incoming {
     shared: Arc<Mutex<Shared>>,
     left: Option<u64>,
@@ -89,7 +89,7 @@ fn lock(shared: &Mutex<Shared>) -> MutexGuard<'_, Shared> {
     shared.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// What [`Upload::feed`] has come to.
+/// The result of [`Upload::feed`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Fed {
     /// The handler has something to look at.
@@ -159,7 +159,7 @@ impl Upload {
         Fed::Ready
     }
 
-    /// The next piece, whoever wants it.
+    /// The next piece, wanted or not.
     fn next(&mut self, input: &mut BytesMut) -> Result<Option<Bytes>, BodyError> {
         let before = input.len();
         let piece = self.decoder.decode(input).map_err(|_| BodyError::Malformed)?;
@@ -282,7 +282,7 @@ mod tests {
                 let Poll::Ready(Some(Ok(frame))) = Pin::new(&mut body).poll_frame(&mut cx) else { panic!("no piece") };
                 assert_eq!(frame.into_data().unwrap(), byte);
             }
-            // Who asks wakes the other end, and who gives does.
+            // Each side wakes the other: the handler when it asks, the connection when it gives.
             assert_eq!([&connection, &other].map(|woken| woken.0.swap(0, Relaxed)), wakes);
         }
     }

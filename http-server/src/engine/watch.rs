@@ -16,7 +16,7 @@ const PAUSE_MAX: Duration = Duration::from_millis(500);
 /// The shortest.
 const PAUSE_MIN: Duration = Duration::from_millis(5);
 
-/// What a connection is doing, and so how long it may take.
+/// The activity of a connection, which decides how long it may take.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Phase {
     /// Between requests.
@@ -74,7 +74,7 @@ impl Slot {
         self.enter(phase);
     }
 
-    /// Whom to wake at the end of the time, or of the server.
+    /// Sets the waker for the end of the time, or of the server.
     #[inline]
     pub(super) fn wake_by(&self, waker: &Waker) {
         let mut slot = self.waker.borrow_mut();
@@ -84,7 +84,7 @@ impl Slot {
     }
 
     pub(super) fn wake(&self) {
-        // Woken outside of the borrow: whoever is woken may look here.
+        // Woken outside of the borrow: the woken task may look here.
         let waker = self.waker.borrow().clone();
         if let Some(waker) = waker {
             waker.wake();

@@ -1,5 +1,5 @@
-//! The bytes of a connection that another protocol has taken over: what was read of them before, and how long the client takes
-//! nothing.
+//! The bytes of a connection that another protocol has taken over: those that were read before, and the time for which
+//! the client takes nothing.
 
 use std::io::{self, IoSlice};
 use std::pin::Pin;
@@ -36,8 +36,8 @@ impl Wire {
         written
     }
 
-    /// The client takes nothing; ready when it has not for too long. Whoever took nothing before and takes nothing now has
-    /// not read in between either, whether somebody tried to write or not.
+    /// The client takes nothing; ready when it has not for too long. A client that took nothing before and takes
+    /// nothing now has not read in between either, even if nothing was written meanwhile.
     fn stall(&mut self, cx: &mut Context<'_>) -> Poll<io::Error> {
         let patience = self.patience;
         let stalled = self.stalled.get_or_insert_with(|| Box::pin(sleep(patience)));

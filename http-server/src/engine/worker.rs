@@ -1,4 +1,4 @@
-//! What one worker has to itself, and what all share.
+//! The state of one worker, and the state that all share.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -20,13 +20,13 @@ use crate::later;
 use crate::options::Options;
 use crate::tuning::READ_BUFFER;
 
-/// What all workers share.
+/// State that all workers share.
 pub(super) struct Settings {
     pub(super) options: Options,
     pub(super) stats: Box<[Stats]>,
     /// Times of the router's answers.
     pub(super) durations: Histogram,
-    /// What tells clients that come by TLS where HTTP/3 is, if it is somewhere.
+    /// The `alt-svc` value that tells clients that come by TLS where HTTP/3 is, if it is somewhere.
     pub(super) alt_svc: Option<HeaderValue>,
 }
 
@@ -68,7 +68,7 @@ pub(super) struct Scratch {
     pub(super) body: Vec<u8>,
 }
 
-/// What connections of HTTP/2 use in their turns.
+/// Buffers that connections of HTTP/2 use in their turns.
 pub(super) struct H2 {
     pub(super) buffers: Buffers,
     /// The body of an answer that is made on the spot, and the heads of such.
@@ -115,7 +115,7 @@ impl Worker {
         &self.settings.stats[self.index]
     }
 
-    /// Starts, with the first connection, what goes on beside the connections.
+    /// Starts, with the first connection, the tasks that run beside the connections.
     pub(super) fn start(self: &Rc<Self>, shutdown: &server_runtime::Shutdown) {
         if self.is_watched.replace(true) {
             return;
@@ -142,7 +142,8 @@ impl Worker {
         self.settings.alt_svc.is_some() && is_secure && !has_told
     }
 
-    /// How a plain `GET` is answered on the spot, if it is one of those that are, and nobody wants to see more of it.
+    /// How a plain `GET` is answered on the spot, if it is one of those that are, and needs neither an id nor a line in
+    /// the log.
     #[inline]
     pub(super) fn instant<'i>(&self, target: &'i str, has_id: impl FnOnce() -> bool) -> Option<Found<'i>> {
         let found = self.settings.options.instants.find(target)?;
@@ -152,9 +153,9 @@ impl Worker {
         Some(found)
     }
 
-    /// The number of a plain `GET` that is answered later without the router, if it is one of those that are, and nobody wants
-    /// to see more of it; and the coding for its answer. It is under way then. `fields` gives names and values, the host's among
-    /// them.
+    /// The number of a plain `GET` that is answered later without the router, if it is one of those that are, and
+    /// neither its fields nor the log need the router; and the coding for its answer. It is under way then. `fields`
+    /// gives names and values, the host's among them.
     #[inline]
     pub(super) fn later<'h, I>(&self, target: &str, fields: impl Fn() -> I) -> Option<(u64, Option<Encoding>)>
     where

@@ -74,10 +74,11 @@ impl Decoder {
 
     /// The next piece of the body; `None` if there is none in `input` or the body is over ([`Decoder::is_done`]).
     ///
-    /// Data of small chunks that are in `input` together make one piece: who reads it pays for pieces, not for bytes.
+    /// Data of small chunks that are in `input` together make one piece: a reader pays for pieces, not for bytes.
     ///
     /// # Errors
-    /// When the chunks are not well formed; where the body ends is not known then. What precedes the fault comes first.
+    /// When the chunks are not well formed; where the body ends is not known then. The data before the fault comes
+    /// first.
     pub fn decode(&mut self, input: &mut BytesMut) -> Result<Option<Bytes>, BadChunk> {
         // Where the piece is in `input`, and up to where that was read.
         let (mut start, mut end, mut at) = (0, 0, 0);
@@ -274,7 +275,7 @@ mod tests {
         assert_eq!(pieces(&format!("{small}{large}1\r\na\r\n")), [small_piece, large_piece.map(|piece| piece + "a")]);
         let most = 2 + MOST_BETWEEN / "\r\n1\r\n".len() - 1;
         assert_eq!(pieces(&"1\r\nx\r\n".repeat(most + 2)), [Ok("x".repeat(most)), Ok("xx".to_owned())]);
-        // What is wrong is told behind what was right, and again.
+        // The fault comes behind the data before it, and again.
         let bad = Err(BadChunk);
         assert_eq!(pieces("1\r\na\r\n2\r\nbc\r\n3;"), [Ok("abc".to_owned()), bad.clone(), bad.clone(), bad]);
     }

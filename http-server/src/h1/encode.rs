@@ -16,7 +16,7 @@ pub enum Framed {
     Close,
 }
 
-/// Whether the connection goes on after the response, and what is said about it.
+/// Whether the connection goes on after the response, and the head's word about it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ending {
     /// It goes on, as HTTP/1.1 assumes.
@@ -29,7 +29,7 @@ pub enum Ending {
     Upgrade,
 }
 
-/// Appends a head. What the headers say about framing and connection is replaced by `framed` and `ending`.
+/// Appends a head. `framed` and `ending` replace the headers about framing and connection.
 pub fn head(
     status: StatusCode,
     headers: &HeaderMap,

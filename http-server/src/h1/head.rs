@@ -7,7 +7,7 @@ use smallvec::SmallVec;
 
 use super::plain;
 
-/// Header fields that a request may have; what [`Limits::headers`] says beyond has no effect.
+/// Header fields that a request may have; a larger [`Limits::headers`] has no effect.
 pub const MAX_HEADERS: usize = 128;
 
 /// Where the fields of a head are put. More than most clients send would make it larger for everybody.
@@ -109,7 +109,7 @@ impl Reject {
         }
     }
 
-    /// What the answer says. Nothing of it comes from the request.
+    /// The body of the answer. Nothing of it comes from the request.
     pub fn reason(self) -> &'static str {
         match self {
             Self::Malformed(what) => what,
@@ -210,7 +210,7 @@ fn unusual<'b>(bytes: &'b [u8], room: &mut Room<'b>, limits: &Limits) -> Result<
     Ok(Some(Line { method, target, minor, len }))
 }
 
-/// What is not a head yet must still be able to become one.
+/// Bytes that are no whole head yet must still be able to become one.
 fn partial<'b>(bytes: &[u8], has_target: bool, limits: &Limits) -> Result<Option<Line<'b>>, Reject> {
     // Method and target without an end to be seen.
     let too_long = !has_target && bytes.len() > limits.target_bytes + "OPTIONS ".len() && !bytes.contains(&b'\n');
@@ -240,7 +240,7 @@ fn has_bare_line_feed(head: &[u8]) -> bool {
 fn check_target(method: &str, target: &str) -> Result<(), Reject> {
     let is_absolute = || {
         let Some((scheme, rest)) = target.split_once("://") else { return false };
-        // Who asks is nobody's host (RFC 9110 section 4.2.4).
+        // User information is no part of a host (RFC 9110 section 4.2.4).
         let names_user = rest.split(['/', '?']).next().is_some_and(|authority| authority.contains('@'));
         !names_user && (scheme.eq_ignore_ascii_case("http") || scheme.eq_ignore_ascii_case("https"))
     };
@@ -266,8 +266,8 @@ struct Fields {
     connection_settings: bool,
 }
 
-/// What reg-name, IP literals and ports are made of (RFC 3986); no user information. A table, because every request has a
-/// host.
+/// The characters of reg-name, IP literals and ports (RFC 3986); no user information. A table, because every request
+/// has a host.
 const OF_HOST: [bool; 256] = super::alphanumerics_and(b"-._~!$&'()*+,;=:[]%");
 
 impl Fields {
@@ -356,7 +356,7 @@ impl Fields {
     fn framing(&self, minor: u8) -> Result<Framing, Reject> {
         match (self.length, self.chunked) {
             (Some(_), true) => Err(Reject::AmbiguousLength),
-            // HTTP/1.0 knows no codings: whoever sends one is not understood by everybody on the way.
+            // HTTP/1.0 knows no codings: some servers on the way would not understand one.
             (None, true) if minor == 0 => Err(Reject::AmbiguousLength),
             (None, true) => Ok(Framing::Chunked),
             (Some(0) | None, false) => Ok(Framing::None),

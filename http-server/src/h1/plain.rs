@@ -1,5 +1,5 @@
-//! Heads as nearly all clients send them, read in one pass. Whatever is unusual about a head, an error included, is left to
-//! httparse; what is read here, it would read alike.
+//! Heads as nearly all clients send them, read in one pass. A head with anything unusual, an error included, is left to
+//! httparse, which would read the others alike.
 
 use httparse::Header;
 
@@ -16,7 +16,7 @@ const METHODS: [(&str, &[u8]); 7] = [
     ("PATCH", b"PATCH "),
 ];
 
-/// What names of fields are made of (RFC 9110 section 5.6.2).
+/// The characters of fields' names (RFC 9110 section 5.6.2).
 const TOKEN: [bool; 256] = super::alphanumerics_and(b"!#$%&'*+-.^_`|~");
 
 /// The request line at the start of `bytes`, and up to `max` fields behind it in the empty `room`; `None` if the head is
@@ -44,7 +44,7 @@ pub(super) fn read<'b>(bytes: &'b [u8], room: &mut Room<'b>, max: usize) -> Opti
     Some(Line { method, target, minor, len: bytes.len() - rest.len() + 2 })
 }
 
-/// A field and what is behind its line.
+/// A field, and the bytes behind its line.
 #[inline]
 fn field(bytes: &[u8]) -> Option<(Header<'_>, &[u8])> {
     let colon = bytes.iter().position(|byte| !TOKEN[usize::from(*byte)])?;

@@ -8,8 +8,8 @@ use bytes::Bytes;
 
 use super::failure::Failure;
 
-/// Answers up to this size are not counted: what counts them would cost more than they do. 4 KiB for each request that
-/// may wait are 64 MiB for each worker at most.
+/// Answers up to this size are not counted: counting them would cost more than they do. 4 KiB for each request that may
+/// wait are 64 MiB for each worker at most.
 pub(crate) const UNCOUNTED: usize = 4 * 1024;
 
 /// Bytes that are held, and how many may be.
@@ -35,7 +35,8 @@ impl Budget {
         Share { budget: Arc::clone(self), bytes: 0 }
     }
 
-    /// Bytes that are there already and count from now on, whether there is room or not: what grows is asked before.
+    /// Bytes that are there already and count from now on, whether there is room or not: bytes that grow ask for room
+    /// before.
     pub(crate) fn hold(self: &Arc<Self>, bytes: Vec<u8>) -> Bytes {
         let mut share = self.share();
         if bytes.len() > UNCOUNTED {

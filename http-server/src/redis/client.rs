@@ -65,7 +65,7 @@ impl Redis {
         self.inner.id
     }
 
-    /// What all callers may hold together.
+    /// The budget for the bytes that all callers together hold.
     pub(crate) fn budget(&self) -> &Arc<Budget> {
         &self.inner.budget
     }
@@ -118,7 +118,7 @@ impl Redis {
         }
     }
 
-    /// Nobody waits for the answer to this ticket any more.
+    /// The answer to this ticket is wanted no more.
     pub(crate) fn forget(&self, ticket: Ticket) {
         if let Some(link) = find(self.inner.id) {
             link.mux.borrow_mut().forget(ticket);
@@ -164,7 +164,7 @@ pub(crate) struct Link {
     task: RefCell<Option<Waker>>,
     /// Whether the task has been woken since it last wrote.
     dirty: Cell<bool>,
-    /// Why there is no connection, once an attempt has failed: nobody waits for the next one.
+    /// Why there is no connection, once an attempt has failed: requests do not wait for the next one.
     pub(crate) down: RefCell<Option<Arc<str>>>,
     /// Whether the connection must be taken for dead.
     silent: Cell<bool>,
@@ -201,7 +201,7 @@ impl Link {
     }
 }
 
-/// A connection's task's hold on it: when the task ends with its runtime, nobody waits any longer.
+/// A connection's task's hold on it: when the task ends with its runtime, all waiting requests fail.
 #[derive(Debug)]
 pub(crate) struct Ending(pub(crate) Rc<Link>);
 

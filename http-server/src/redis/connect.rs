@@ -1,4 +1,4 @@
-//! Making a connection: socket, TLS, and who we are.
+//! Making a connection: socket, TLS, and login.
 
 use std::fmt;
 use std::io;
@@ -62,7 +62,7 @@ impl Connector {
     /// A connection that is ready for commands.
     ///
     /// # Errors
-    /// What to tell users, if there is none in time.
+    /// The error for users, if there is none in time.
     pub(crate) async fn connect(&self) -> Result<Box<dyn Io>, String> {
         #[cfg_attr(
             not(feature = "embedded-redis"),

@@ -1,4 +1,4 @@
-//! Our own server in this process, as a connection: what is written is run at once, and its replies can be read.
+//! Our own server in this process, as a connection: commands written to it run at once, and their replies can be read.
 
 use std::io;
 use std::pin::Pin;
@@ -25,7 +25,7 @@ pub(super) struct Connection {
     /// Replies, of which the first `read` bytes are read.
     replies: Vec<u8>,
     read: usize,
-    /// Who waits until they are read.
+    /// The task that waits until they are read.
     writer: Option<Waker>,
 }
 

@@ -1,4 +1,4 @@
-//! A Redis client for servers: one connection for each worker thread, and whatever its requests ask, pipelined.
+//! A Redis client for servers: one connection for each worker thread, which pipelines all that its requests ask.
 //!
 //! It shares the wire with our Redis server and nothing else, except that a server in this process is called directly.
 //!

@@ -44,7 +44,7 @@ impl Ticket {
     }
 }
 
-/// What may grow, and how far.
+/// The limits of everything that may grow.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Limits {
     pub(crate) max_answer: usize,
@@ -58,7 +58,7 @@ pub(crate) struct Limits {
 pub(crate) struct Mux {
     limits: Limits,
     budget: Arc<Budget>,
-    /// What is to be sent; the first `written` bytes are.
+    /// Bytes to send; the first `written` of them are sent.
     out: Vec<u8>,
     written: usize,
     /// The place of `out`'s first byte in all that was ever asked.
@@ -88,9 +88,9 @@ struct Slot {
     /// Whether the answer is still to come, and so the place cannot be given to another.
     due: bool,
     state: State,
-    /// What has come of the answer.
+    /// The part of the answer that has come.
     answer: Vec<u8>,
-    /// What of it is counted.
+    /// The part of it that is counted.
     share: Share,
 }
 
@@ -205,7 +205,7 @@ impl Mux {
         Poll::Ready(looked)
     }
 
-    /// The caller wants the answer no more. What it asked is not taken back.
+    /// The caller wants the answer no more. The request is not taken back.
     pub(crate) fn forget(&mut self, ticket: Ticket) {
         let slot = &mut self.slots[ticket.slot as usize];
         slot.state = State::Dropped;
@@ -226,7 +226,7 @@ impl Mux {
         }
     }
 
-    /// What is to be written.
+    /// Bytes to write.
     pub(crate) fn unsent(&self) -> &[u8] {
         &self.out[self.written..]
     }
@@ -234,8 +234,8 @@ impl Mux {
     /// So many bytes of it are written.
     pub(crate) fn sent(&mut self, bytes: usize) {
         self.written += bytes;
-        // Whoever asks faster than Redis reads would keep what was sent here for ever. It goes once it is the larger part:
-        // so a byte moves once at most, on average.
+        // With callers that ask faster than Redis reads, sent bytes would stay here for ever. They go once they are the
+        // larger part: so a byte moves once at most, on average.
         let rest = self.out.len() - self.written;
         if rest == 0 || self.written >= rest.max(KEPT) {
             self.out.drain(..self.written);
@@ -363,7 +363,8 @@ impl Mux {
         }
     }
 
-    /// The connection is gone: what was sent of has no answer any more, what was not can go over the next one.
+    /// The connection is gone: requests that were sent, even in part, have no answer any more. The others can go over
+    /// the next one.
     pub(crate) fn lost(&mut self, why: &Arc<str>) {
         let sent = self.base + self.written as u64;
         while let Some(due) = self.queue.front().filter(|due| due.start < sent) {
@@ -379,7 +380,7 @@ impl Mux {
         self.scanner = Scanner::default();
     }
 
-    /// There is no connection: nobody needs to wait for one.
+    /// There is no connection: all requests fail.
     pub(crate) fn away(&mut self, why: &Arc<str>) {
         self.lost(why);
         while let Some(due) = self.queue.pop_front() {
@@ -404,9 +405,9 @@ impl Mux {
 /// Why a connection is of no more use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Unfit {
-    /// What came is no reply.
+    /// The bytes received are no reply.
     Wire(WireError),
-    /// Nobody asked for what came.
+    /// The reply belongs to no request.
     NotAsked,
     /// Nothing comes.
     Silent,

@@ -1,4 +1,4 @@
-//! What a reply says: a view of its bytes, without a copy.
+//! The content of a reply: a view of its bytes, without a copy.
 
 use super::wire::{length, line};
 
@@ -11,7 +11,7 @@ pub(crate) enum Element<'a> {
     Bytes(&'a [u8]),
     /// A short text, such as `OK`.
     Text(&'a [u8]),
-    /// An error: its code and what happened.
+    /// An error: its code and its text.
     Error(&'a [u8]),
     /// An integer.
     Int(i64),
@@ -149,7 +149,7 @@ mod tests {
         check("|1\r\n+a\r\n%1\r\n+b\r\n+c\r\n:7\r\n", &[Element::Int(7)]);
     }
 
-    /// A view of bytes that nobody has scanned ends, whatever they are.
+    /// A view of any bytes, even unscanned ones, ends.
     #[test]
     fn cut_short() {
         let reply = b"%1\r\n$1\r\nk\r\n*2\r\n:1\r\n$5\r\nabcde\r\n";

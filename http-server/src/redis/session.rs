@@ -96,7 +96,7 @@ async fn connected(redis: &Redis, link: &Rc<Link>) {
 /// Ends the waiting of those whose time is over, whether there is a connection or not.
 async fn expiring(link: &Link) {
     loop {
-        // With one time-out for all, what is asked later is due later: nothing is missed by sleeping until the first.
+        // With one time-out for all, a later request is due later: nothing is missed by sleeping until the first.
         let idle = Instant::now() + link.mux.borrow().answer_timeout();
         let due = link.mux.borrow().deadline().unwrap_or(idle);
         sleep_until(due).await;

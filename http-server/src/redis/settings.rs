@@ -1,4 +1,4 @@
-//! Where Redis is, who we are there, and how long we wait.
+//! The address of Redis, the login there, and the time-outs.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -30,7 +30,7 @@ pub struct Settings {
     /// Bytes of requests that one worker keeps unsent; a request that finds more is refused.
     pub max_unsent: usize,
     /// Bytes that all callers together may hold: bodies as they come, and answers above 4 KiB until their clients have
-    /// taken them. What finds no room fails.
+    /// taken them. A request that finds no room fails.
     pub max_held: usize,
 }
 
@@ -43,7 +43,7 @@ impl Settings {
             answer_timeout: Duration::from_secs(2),
             ca: None,
             max_answer: 64 * 1024 * 1024,
-            // What 10,000 connections, the default limit, may ask at a time, and some pipelining.
+            // Requests that 10,000 connections, the default limit, may have at a time, and some pipelining.
             max_waiting: 16 * 1024,
             max_unsent: 64 * 1024 * 1024,
             // Four of the longest answers, or thousands of usual ones.
@@ -261,7 +261,7 @@ mod tests {
 
     #[test]
     fn targets() {
-        /// What is shown, and user and password.
+        /// The expected values: the target as shown, user and password.
         fn check(text: &str, expected: Option<(&str, &str, &str)>) {
             let parsed = Server::from_str(text).ok();
             let login = parsed.as_ref().map(|server| {

@@ -53,7 +53,7 @@ pub struct Topic {
     pub name: Bytes,
 }
 
-/// What a listener hears.
+/// An event of a listener.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Event {
     /// From here on, no message of this topic is missed.
@@ -72,7 +72,7 @@ pub struct Message {
     pub pattern: Option<Bytes>,
     /// Its channel.
     pub channel: Bytes,
-    /// What it says.
+    /// The message's content.
     pub message: Bytes,
     /// It as JSON, once a listener has needed it.
     json: Arc<OnceLock<Bytes>>,
@@ -88,14 +88,14 @@ impl Message {
     }
 
     /// It as JSON, which is made once for all who hear it. Where it is much longer so, it is made again rather than kept for those who do
-    /// not keep up: what waits for them is counted as it was said.
+    /// not keep up: messages that wait for them count with their plain length.
     pub(crate) fn json(&self, make: impl FnOnce() -> Bytes) -> Bytes {
         if let Some(json) = self.json.get() {
             return json.clone();
         }
         let json = make();
         if json.len() <= 2 * self.len() + SHORT_JSON {
-            // Who comes first has made the same.
+            // Another listener that was first has made the same.
             let _ = self.json.set(json.clone());
         }
         json
@@ -120,7 +120,7 @@ impl Event {
     }
 }
 
-/// What one listener hears, from its topics.
+/// A listener's events, from its topics.
 #[derive(Debug)]
 pub struct Subscription {
     events: Receiver<Event>,
@@ -183,7 +183,7 @@ fn find(id: usize) -> Option<Rc<Hub>> {
     HUBS.try_with(|hubs| hubs.borrow().iter().find(|hub| hub.id == id).cloned()).ok().flatten()
 }
 
-/// One thread's topics and who listens to them.
+/// One thread's topics and their listeners.
 #[derive(Debug)]
 struct Hub {
     id: usize,
@@ -244,7 +244,7 @@ impl Hub {
             if listened.listeners.is_empty() && before > 0 {
                 self.ask("UNSUBSCRIBE", topic);
             }
-            // With a connection it stays until Redis has confirmed; without one, nobody will.
+            // With a connection it stays until Redis has confirmed; without one, no confirmation comes.
             if !self.connected.get() && known.get(topic).is_some_and(|listened| listened.listeners.is_empty()) {
                 known.remove(topic);
             }

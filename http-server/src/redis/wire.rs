@@ -33,7 +33,7 @@ fn put_head(out: &mut Vec<u8>, kind: u8, len: usize) {
     out.extend_from_slice(b"\r\n");
 }
 
-/// What is no reply. The connection that it came from is of no more use.
+/// An error of the protocol: the bytes are no reply. The connection that it came from is of no more use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum WireError {
     /// The first byte of an element is none of the protocol's.
@@ -196,7 +196,7 @@ mod tests {
         assert_eq!(out, b"*3\r\n$3\r\nSET\r\n$8\r\nk\r\n$1\r\nx\r\n$0\r\n\r\n");
     }
 
-    /// Fed whole and cut at every byte, a reply ends at the same place, and what follows is left alone.
+    /// Fed whole and cut at every byte, a reply ends at the same place, and the bytes behind it are left alone.
     #[test]
     fn ends_of_replies() {
         fn check(reply: &str) {

@@ -65,7 +65,7 @@ impl Files {
         if !conditions.is_unmodified(&response) {
             return response;
         }
-        // Conditions are about the whole, whatever part of it is asked for.
+        // Conditions are about the whole, even if a part of it is asked for.
         match ranged {
             Some(asked) => unmodified(self.ask(whole(&asked)).await),
             None => unmodified(response),
@@ -88,7 +88,7 @@ impl Files {
     }
 }
 
-/// What is said of a file that cannot be opened.
+/// The status for a file that cannot be opened.
 fn refused(error: &io::Error) -> StatusCode {
     match error.kind() {
         // A name that no file can have is none of ours; so is one beside it with the suffix of a packed file.
@@ -101,7 +101,7 @@ fn refused(error: &io::Error) -> StatusCode {
     }
 }
 
-/// What asks about the file that a request asks for a part of.
+/// A request about the whole file of which a request asks for a part.
 fn whole(request: &Request<Body>) -> Request<Body> {
     let mut whole = Request::new(Body::empty());
     *whole.method_mut() = Method::HEAD;
@@ -165,7 +165,7 @@ impl Range {
         }
     }
 
-    /// What is to be asked for instead of a file of so many bytes, if the range is one that tower-http does not know how to answer:
+    /// The range to ask for instead of a file of so many bytes, if tower-http does not know how to answer this one:
     /// another range, or the whole.
     fn otherwise(self, size: u64) -> Option<Option<Self>> {
         match self {
@@ -255,7 +255,8 @@ fn has_tag(list: &[u8], tag: &[u8]) -> bool {
     })
 }
 
-/// The 304 in the place of an answer, with what that says of the representation and what it depends on (RFC 9110 section 15.4.5).
+/// The 304 in the place of an answer, with that answer's fields about the representation and its dependencies (RFC 9110
+/// section 15.4.5).
 fn unmodified(response: Response) -> Response {
     let (mut head, _) = response.into_parts();
     head.extensions.insert(Unmodified(head.headers.clone()));

@@ -4,7 +4,7 @@ use axum::Json;
 use axum::extract::Path;
 use serde::Serialize;
 
-/// What `/` answers.
+/// The body of `/`.
 pub(super) const PLAIN: &str = "Hello from Rust";
 
 /// `GET /`
@@ -12,10 +12,10 @@ pub(super) async fn plain() -> &'static str {
     PLAIN
 }
 
-/// What `/{name}` answers before the name.
+/// The body of `/{name}` before the name.
 const VISITOR: &str = "Hello, visitor! You've requested: /";
 
-/// What `/json` answers.
+/// The body of `/json`.
 #[derive(Serialize)]
 pub(super) struct Message {
     message: &'static str,

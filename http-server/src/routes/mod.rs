@@ -1,4 +1,4 @@
-//! What the server answers by itself: a string, a JSON object, a greeting by name.
+//! The server's own routes: a string, a JSON object, a greeting by name.
 
 mod files;
 mod greeting;

@@ -199,7 +199,8 @@ fn hey() {
     }
 }
 
-/// As fast as it can, one request at a time and a hundred, with windows that it has to give back every 256 bytes: nobody is cut off.
+/// As fast as it can, one request at a time and a hundred, with windows that it has to give back every 256 bytes: no
+/// client is cut off.
 #[test]
 fn h2load() {
     if !is_there("h2load") {

@@ -16,7 +16,7 @@ fn read_late(client: &mut Client, request: &str) -> std::io::Result<usize> {
     client.send(request);
     let mut writer = client.stream.try_clone().unwrap();
     let writing = std::thread::spawn(move || {
-        // What the server does not want any more it need not take.
+        // The server need not take requests behind its last answer.
         let _ = writer.write_all(pipelined().as_bytes());
     });
     std::thread::sleep(Duration::from_millis(200));

@@ -68,7 +68,7 @@ fn slow_handlers() {
     let answer = client.get("/t/slow").unwrap();
     assert_eq!((answer.status, answer.text()), (503, "the answer took too long\n"));
     assert_eq!(client.get("/ann").unwrap().status, 200, "the connection goes on");
-    // A handler that waits for a body waits no longer; what comes of it later would be taken for a request.
+    // A handler that waits for a body waits no longer; a later part of it would be taken for a request.
     client.send("POST /t/count HTTP/1.1\r\nHost: h\r\nContent-Length: 10\r\n\r\nhello");
     let answer = client.answer().unwrap();
     assert_eq!((answer.status, answer.header("connection")), (503, Some("close")));
@@ -232,7 +232,7 @@ fn crowd(addr: SocketAddr, count: usize, request: &str) -> Vec<Client> {
     clients.collect()
 }
 
-/// What the kernel has in its caches needs no threads that wait for a disk.
+/// A file that the kernel has in its caches needs no threads that wait for a disk.
 #[test]
 #[cfg(target_os = "linux")]
 fn a_crowd_that_wants_files() {

@@ -1,4 +1,4 @@
-//! What requests and answers go through on their way.
+//! The layers that requests and answers go through.
 
 use crate::support::{Client, Server, options};
 

@@ -46,7 +46,7 @@ impl Site {
     }
 }
 
-/// What is there, by its name.
+/// Files of a directory, by their names.
 #[test]
 fn files_of_a_directory() {
     let site = Site::of("files_of_a_directory");
@@ -58,14 +58,14 @@ fn files_of_a_directory() {
     site.end();
 }
 
-/// A part of a file; several at a time, other units and what is no range give the whole.
+/// A part of a file; several at a time, other units and malformed ranges give the whole.
 #[test]
 fn ranges_of_files() {
     let site = Site::of("ranges_of_files");
     site.check("/digits.txt", "Range: bytes=2-4\r\n", 206, "234");
     site.check("/digits.txt", "Range: bytes=-3\r\n", 206, "789");
     site.check("/digits.txt", "Range: bytes=20-\r\n", 416, "");
-    // Several at a time, other units and what is no range: the whole.
+    // Several at a time, other units and malformed ranges: the whole.
     for range in [
         "bytes=0-1,4-5",
         "bytes=0-1\r\nRange: bytes=4-5",
@@ -82,7 +82,7 @@ fn ranges_of_files() {
     site.end();
 }
 
-/// Ranges as RFC 9110 section 14.1 has them, whatever the length of the file.
+/// Ranges as RFC 9110 section 14.1 has them, for files of every length.
 #[test]
 fn ranges_and_the_length_of_a_file() {
     let site = Site::of("ranges_and_the_length_of_a_file");
@@ -170,7 +170,7 @@ fn what_a_304_says() {
     site.end();
 }
 
-/// What the client has already is not sent again, and a part only beside parts of the same file.
+/// A file that the client has already is not sent again, and a part only beside parts of the same file.
 #[test]
 fn validators_of_files() {
     let site = Site::of("validators_of_files");
@@ -230,7 +230,7 @@ fn ways_out_of_a_directory() {
     site.end();
 }
 
-/// What is not to be seen, is no file, or no name.
+/// Hidden files, paths that are no file, and paths that are no name.
 #[test]
 fn what_is_no_file() {
     let site = Site::of("what_is_no_file");

@@ -18,7 +18,7 @@ fn check(server: &Server, sent: &str, statuses: &[u16], open: bool) {
         if open {
             client.send("GET /last HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n");
         } else {
-            // What is not answered is not left waiting either.
+            // The end of the input ends the wait for the rest of a request.
             let _ = client.stream.shutdown(std::net::Shutdown::Write);
         }
         let mut got = Vec::new();
@@ -75,7 +75,7 @@ fn good_requests() {
     ends("GET /ann HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\nGET / HTTP/1.1\r\nHost: h\r\n\r\n", &[200]);
 }
 
-/// Who offers HTTP/1.0 by ALPN is served, by the same loop as HTTP/1.1.
+/// A client that offers HTTP/1.0 by ALPN is served, by the same loop as HTTP/1.1.
 #[test]
 fn protocols_of_tls() {
     let options = tls_options();
@@ -178,7 +178,7 @@ fn a_client_may_wait_before_it_sends_the_body() {
     assert_eq!(client.answer().unwrap().status, 100);
     client.send("hello");
     assert_eq!(client.answer().unwrap().text(), "hello");
-    // Who does not want the body says so instead of asking for it.
+    // A handler that does not want the body answers instead of asking for it.
     client.send("POST /t/ignore HTTP/1.1\r\nHost: h\r\nExpect: 100-continue\r\nContent-Length: 5\r\n\r\n");
     let answer = client.answer().unwrap();
     assert_eq!((answer.text(), answer.header("connection")), ("ignored", Some("close")));

@@ -38,7 +38,7 @@ fn h2spec() {
     check(tls_options(), &["--tls", "--insecure"], &[]);
 }
 
-/// What is no preface is a bad request of HTTP/1.1 here, and answered as such before the connection ends.
+/// A wrong preface is a bad request of HTTP/1.1 here, and answered as such before the connection ends.
 #[test]
 fn h2spec_where_http1_is_spoken_too() {
     check(options(), &[], &["× 2: Sends invalid connection preface"]);
@@ -56,7 +56,7 @@ async fn connect(server: &Server) -> SendRequest<Bytes> {
 #[tokio::test]
 async fn who_waits_to_be_told_is_told_by_the_handler() {
     let server = Server::start();
-    // What is told before the answer, its status, and what it says.
+    // The interim answer, the final status, and the body.
     for (path, told, status, said) in
         [("/t/echo", Some(100), 200, "hello"), ("/t/ignore", None, 200, "ignored"), ("/t/none", None, 404, "")]
     {

@@ -1,4 +1,4 @@
-//! HTTP/3: what a client asks in good order, and what it does to hurt, frame by frame. A foreign client is in `clients`.
+//! HTTP/3: requests in good order, and attacks, frame by frame. A foreign client is in `clients`.
 
 use std::collections::VecDeque;
 use std::net::{SocketAddr, UdpSocket};
@@ -31,7 +31,7 @@ const EXCESSIVE_LOAD: u32 = 0x107;
 const REQUEST_CANCELLED: u32 = 0x10c;
 const MESSAGE_ERROR: u32 = 0x10e;
 
-/// A server of HTTP/3 and what its clients trust.
+/// A server of HTTP/3, and the certificate that its clients trust.
 pub(crate) struct Peer {
     server: Server,
     certificate: PathBuf,
@@ -57,7 +57,7 @@ impl Peer {
         Self { server: server.unwrap_or_else(|| Server::try_serving(routes, options).unwrap()), certificate }
     }
 
-    /// What a client is told by; `h3` is the usual protocol.
+    /// The configuration of a client; `h3` is the usual protocol.
     fn config(&self, alpn: &[u8], transport: TransportConfig) -> quinn::ClientConfig {
         let mut roots = RootCertStore::empty();
         roots.add(CertificateDer::from_pem_file(&self.certificate).unwrap()).unwrap();
@@ -278,7 +278,7 @@ fn requests_and_answers() {
         }
         let (response, body) = client.ask(request("HEAD", "/t/big").body(()).unwrap(), b"").await.unwrap();
         assert_eq!((response.headers()["content-length"].to_str().unwrap(), body.len()), ("8388608", 0));
-        // What was promised is not what comes.
+        // Bodies that differ from their announced length.
         for (length, sent) in [("4", "hello"), ("6", "hello")] {
             let wrong = request("POST", "/t/count").header("content-length", length).body(()).unwrap();
             let (_, body) = client.ask(wrong, sent.as_bytes()).await.unwrap();
@@ -306,7 +306,7 @@ fn migration() {
     });
 }
 
-/// What comes before the handshake is over (0-RTT) could be what somebody else sends again: none is taken, even where TLS would.
+/// Requests before the handshake is over (0-RTT) could be replayed: none is taken, even where TLS would.
 #[test]
 fn nothing_before_the_handshake() {
     let peer = Peer::with(|options| {
@@ -406,7 +406,7 @@ fn heads_that_nobody_may_send() {
         [&[method, scheme, authority, ("accept", "*/*")][..], &[path]].concat(),
         with((":status", "200")),
         with((":protocol", "websocket")),
-        // Who asks is nobody's name (section 4.3.1).
+        // User information is no part of a host (section 4.3.1).
         [method, scheme, (":authority", "user@localhost"), path].to_vec(),
         [method, scheme, ("host", "user@localhost"), path].to_vec(),
         [method, scheme, authority, (":path", "json")].to_vec(),
@@ -427,7 +427,7 @@ fn heads_that_nobody_may_send() {
             let _ = send.finish();
             assert_eq!(answer(&mut receive).await, Err(MESSAGE_ERROR), "{block:x?}");
         }
-        // Trailers have none at all: whoever reads the body hears of it.
+        // Trailers have none at all: the reader of the body hears of it.
         for trailers in [head(&[("x", "y"), (":path", "/")]), head(&[(":status", "200")])] {
             let (mut send, mut receive) = raw.request(&[post_of("/t/count", &[]), trailers].concat()).await;
             let _ = send.finish();
@@ -444,7 +444,7 @@ fn heads_that_nobody_may_send() {
         let told = answer(&mut receive).await.unwrap();
         // `:status: 200` of the static table stands behind the frame's head and the block's.
         assert_eq!(told.iter().find(|byte| **byte >= 0xc0), Some(&0xd9), "{told:?}");
-        // Who asks for a tunnel gets none.
+        // A client that asks for a tunnel gets none.
         let (mut send, mut receive) = raw.request(&head(&[(":method", "CONNECT"), authority])).await;
         send.finish().unwrap();
         assert!(answer(&mut receive).await.is_ok());
@@ -454,7 +454,7 @@ fn heads_that_nobody_may_send() {
     });
 }
 
-/// Whoever acknowledges nothing, so that no more of an answer may be on its way, is told all the same.
+/// A client that acknowledges nothing, so that no more of an answer may be on its way, is told all the same.
 #[test]
 fn a_close_waits_for_no_acknowledgement() {
     let peer = Peer::with(|options| {
@@ -481,7 +481,7 @@ fn a_close_waits_for_no_acknowledgement() {
     });
 }
 
-/// Carries datagrams between a client and the server; what the server sends is held up for a time, and counted.
+/// Carries datagrams between a client and the server; the server's datagrams are held up for a time, and counted.
 async fn carry(
     front: tokio::net::UdpSocket,
     server: SocketAddr,
@@ -511,7 +511,7 @@ async fn carry(
     }
 }
 
-/// What means nothing is no part of a request, and a request that breaks off within a frame is none.
+/// A frame that means nothing is no part of a request, and a request that breaks off within a frame is none.
 #[test]
 fn frames_that_mean_nothing() {
     let peer = Peer::start();
@@ -531,7 +531,7 @@ fn frames_that_mean_nothing() {
             let raw = peer.raw().await;
             let (mut send, _receive) = raw.request(&post_of("/t/count", &[])).await;
             send.write_all(&broken).await.unwrap();
-            // What has come is read before the end comes.
+            // The frames that have come are read before the end comes.
             tokio::time::sleep(Duration::from_millis(20)).await;
             send.finish().unwrap();
             assert_eq!(raw.closed().await, FRAME_ERROR, "{broken:?}");
@@ -542,7 +542,7 @@ fn frames_that_mean_nothing() {
     until(|| peer.server.running.connections() == 0);
 }
 
-/// Whoever is slow is not waited for: heads, bodies, answers, and connections without requests.
+/// The server does not wait for a slow client: heads, bodies, answers, and connections without requests.
 #[test]
 fn time_outs() {
     let short = Duration::from_millis(300);
@@ -587,7 +587,7 @@ fn time_outs() {
     until(|| peer.server.running.connections() == 0);
 }
 
-/// Who does not want an answer any more gets none, and holds nothing.
+/// A client that gives up an answer gets none, and holds nothing.
 #[test]
 fn answers_that_are_given_up() {
     let peer = Peer::start();
@@ -713,7 +713,7 @@ fn where_http3_has_no_place() {
     options.http3 = true;
     let error = serve(router(), options).unwrap_err().to_string();
     assert!(error.contains("beside TLS"), "{error}");
-    // Somebody has the port; some other somebody may have it of TCP.
+    // The test has the UDP port; another process may have the same port of TCP.
     let is_told = (0..20).any(|_| {
         let taken = UdpSocket::bind("127.0.0.1:0").unwrap();
         let mut options = tls_options();

@@ -1,4 +1,4 @@
-//! What is written to the log of answers that fail behind their head. A process has one log, so the test has a process.
+//! The log of answers that fail behind their head. A process has one log, so the test has a process.
 
 use std::io::Read as _;
 use std::process::Command;
@@ -99,7 +99,7 @@ fn bodies_that_fail_are_logged() {
     });
     check("HTTP/3");
 
-    // What the client has left undone is not ours.
+    // A body that the client has left undone is no fault of the server.
     let before = warnings("").len();
     let mut client = Client::connect(addr);
     client.send("POST /t/mirror HTTP/1.1\r\nHost: h\r\nContent-Length: 100\r\n\r\nhello");

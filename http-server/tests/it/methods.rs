@@ -43,7 +43,7 @@ fn allow_names_the_methods() {
     check(&mut Client::connect(running.local_addrs()[0]), "/a.txt", "DELETE", &["GET", "HEAD"]);
 }
 
-/// `OPTIONS *` asks whether the server is there (RFC 9110 section 9.3.7), whatever routes it has.
+/// `OPTIONS *` asks whether the server is there (RFC 9110 section 9.3.7), with any routes.
 #[test]
 fn options_of_the_server() {
     let root = folder("asterisk");

@@ -1,4 +1,4 @@
-//! What the README and the guide for routers show, built by a crate outside of the workspace.
+//! The examples of the README and the guide for routers, built by a crate outside of the workspace.
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpStream;
@@ -19,7 +19,7 @@ impl Program {
         Self(child, addr)
     }
 
-    /// What is answered to a request until the connection is closed.
+    /// The answer to a request until the connection is closed.
     fn ask(&self, request: &str) -> String {
         let mut socket = TcpStream::connect(&self.1).unwrap();
         socket.set_read_timeout(Some(PATIENCE)).unwrap();
@@ -69,7 +69,7 @@ fn documents_alone_make_servers() {
         "data: 3\n\n\r\n0\r\n\r\n",
     );
     echoes(&Program::start(&built.join("websocket")));
-    // What is measured is what is shown.
+    // The guide shows the example that is measured.
     let (_, shown) = include_str!("../../examples/websocket.rs").split_once("\n\n").unwrap();
     assert!(std::fs::read_to_string(&guide).unwrap().contains(shown), "the guide's WebSocket is not the example's");
     drop(std::fs::remove_dir_all(&folder));

@@ -1,4 +1,4 @@
-//! What the server's own routes answer.
+//! The answers of the server's own routes.
 
 use crate::support::Server;
 

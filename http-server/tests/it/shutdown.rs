@@ -64,7 +64,7 @@ fn a_shutdown_ends_idle_connections_and_finishes_uploads() {
 /// Streams that one HTTP/2 connection has under way.
 const STREAMS: usize = 10;
 
-/// Every stream that the server has taken is answered, whatever else is under way; it says which it has not taken.
+/// Every stream that the server has taken is answered, even under load; the server says which it has not taken.
 #[test]
 fn a_shutdown_under_load_loses_no_stream() {
     let server = Server::start();

@@ -1,4 +1,4 @@
-//! What a stranger may send: nothing of it stops the server from serving others, or holds memory for long.
+//! Attacks by strangers: none stops the server from serving others, or holds memory for long.
 
 use std::io::{ErrorKind, Read, Write};
 use std::sync::atomic::{
@@ -289,8 +289,8 @@ fn blocking_handlers_hold_up_nobody() {
     }
 }
 
-/// What others notice of a handler that blocks its thread for 100 ms in one of a hundred calls: those on its worker are not
-/// answered meanwhile, all others are.
+/// The effect on other clients of a handler that blocks its thread for 100 ms in one of a hundred calls. Those on its
+/// worker are not answered meanwhile, all others are.
 #[test]
 fn handlers_that_block_now_and_then_hold_up_their_own_worker_alone() {
     fn check(path: &str, others: &str, undisturbed: usize) {
@@ -316,7 +316,8 @@ fn handlers_that_block_now_and_then_hold_up_their_own_worker_alone() {
         assert!(count >= undisturbed, "{path}: {meanwhile:?} answers to {others} while a handler napped");
     }
     // Those that call the router are dealt out evenly, or away from a worker that is held up already: with the one that naps there are
-    // two at most. What is answered without it gathers on the other worker, from which half may go if that is busy.
+    // two at most. Connections whose requests need no router gather on the other worker, from which half may go if that
+    // is busy.
     check("/t/nap", "/t/text", 2);
     check("/t/nap", "/ann", 2);
     check("/t/nap-apart", "/t/text", 4);

@@ -1,4 +1,4 @@
-//! HTTP/2: what it answers is what HTTP/1.1 answers, and what only it has, streams that end before their time.
+//! HTTP/2: the same answers as HTTP/1.1, and its own feature, streams that end before their time.
 
 use std::future::pending;
 use std::io::{Read, Write};
@@ -61,7 +61,7 @@ fn over_http1(server: &Server, method: &str, path: &str, fields: &[(&str, &str)]
     client.answer_to(method).unwrap()
 }
 
-/// Fields that tell the same, whatever carries them.
+/// Fields that are the same in each protocol.
 const SAME: [&str; 7] = ["content-type", "content-length", "content-encoding", "vary", "etag", "x-request-id", "allow"];
 
 fn check_same(parts: &Parts, body: &[u8], plain: &Answer, what: &str) {

@@ -1,4 +1,4 @@
-//! Clients that send or take a byte now and then: the same time-outs end them, whatever is spoken.
+//! Clients that send or take a byte now and then: the same time-outs end them, over any protocol.
 
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
@@ -86,7 +86,7 @@ fn heads_of_http2() {
     }
 }
 
-/// Who sends heads as fast as can be is not cut, however often one of them is not whole when it is looked at.
+/// A client that sends heads as fast as it can is not cut, however often one of them is not whole when it is looked at.
 #[test]
 fn heads_of_http2_that_come_in_halves() {
     let server = server();

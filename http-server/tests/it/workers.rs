@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use crate::support::{Client, PATIENCE, Server, until};
 
-/// What is answered without the router, and what is not.
+/// A path that is answered without the router, and one that is not.
 const INSTANT: &str = "/json";
 const ROUTED: &str = "/t/echo";
 
@@ -30,7 +30,7 @@ fn connections_gather_while_nothing_can_hold_up_their_worker() {
         }
     }
     assert_eq!(by_worker(), [10, 10]);
-    // What comes from now on gathers again, and those stay.
+    // Connections from now on gather again, and those stay.
     clients.iter_mut().for_each(|client| assert_eq!(client.get(INSTANT).unwrap().status, 200));
     let mut more: Vec<_> = (0..4).map(|_| server.client()).collect();
     more.iter_mut().for_each(|client| assert_eq!(client.get(INSTANT).unwrap().status, 200));
@@ -106,7 +106,7 @@ fn connections_that_are_asked_to_move_lose_nothing() {
             }
         }
     }
-    // Who has settled stays.
+    // A connection that has settled stays.
     clients.iter_mut().for_each(|client| assert_eq!(routed(client, "here"), "here"));
     let (before, moved) = (handle.connections_by_worker(), handle.moved());
     for (from, to) in [(0, 1), (1, 0)] {

@@ -1,4 +1,4 @@
-//! A connection: what comes in is taken as a batch, answered as a batch, and written at once.
+//! A connection: requests are taken as a batch, answered as a batch, and written at once.
 
 use std::future::poll_fn;
 use std::rc::Rc;
@@ -115,7 +115,7 @@ struct Conn {
     shared: Rc<Shared>,
     requests: Requests,
     laters: Laters,
-    /// What has found no room of short answers; between turns none.
+    /// The parts of short answers that found no room; between turns none.
     rests: Vec<(StreamId, Bytes)>,
     /// Whether the client was told that we take no more.
     is_ending: bool,
@@ -171,7 +171,7 @@ impl Conn {
         }
     }
 
-    /// What the connection waits for where it has written all.
+    /// The phase of a connection that has written all.
     fn phase(&self) -> Phase {
         let engine = self.shared.engine();
         match engine.open_streams() {
@@ -259,7 +259,7 @@ impl Answers for Conn {
     }
 
     fn answer(&mut self, cx: &mut Context<'_>) {
-        // Nobody has the others while one is answered.
+        // The arrivals are not borrowed while one is answered.
         let next = || self.worker.h2.buffers.arrivals().pop(&self.shared);
         let mut tasks = 0;
         while tasks < TURN_TASKS

@@ -24,7 +24,7 @@ pub(super) struct Laters {
 #[derive(Clone, Copy)]
 struct Entry {
     stream: StreamId,
-    /// What [`Later`](crate::Later) calls it.
+    /// Its number with [`Later`](crate::Later).
     id: u64,
     /// How its answer is to be compressed, if that is worth it.
     encoding: Option<Encoding>,
@@ -48,7 +48,7 @@ impl Laters {
         }
     }
 
-    /// Sends the answers that are there. Whoever polls is woken for the others.
+    /// Sends the answers that are there. The task that polls is woken for the others.
     pub(super) fn answer(&mut self, cx: &Context<'_>, shared: &Rc<Shared>, rests: &mut Vec<(StreamId, Bytes)>) {
         let Self { worker, entries } = self;
         let Some(source) = &worker.settings.options.later else { return };

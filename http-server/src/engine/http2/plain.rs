@@ -18,7 +18,8 @@ pub(super) enum Short {
     Later(u64, Option<Encoding>),
 }
 
-/// How a request is answered without the router, if it is one that is, and nobody wants to see more of it.
+/// How a request is answered without the router, if it is one that is, and neither its fields nor the log need the
+/// router.
 pub(super) fn find(worker: &Worker, head: &RequestHead, end: bool) -> Option<Short> {
     if !end || head.method() != b"GET" {
         return None;
@@ -26,7 +27,7 @@ pub(super) fn find(worker: &Worker, head: &RequestHead, end: bool) -> Option<Sho
     let target = std::str::from_utf8(head.path()?).ok()?;
     let limits = &worker.settings.options.limits;
     if target.len() > limits.target || head.fields().len() > limits.headers {
-        // What is refused has its answer elsewhere.
+        // `guard` refuses a request beyond the limits.
         return None;
     }
     if let Some(found) = worker.instant(target, || head.get(b"x-request-id").is_some()) {

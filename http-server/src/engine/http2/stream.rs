@@ -25,7 +25,8 @@ use crate::engine::sending::{LONGER, SHORTER, on_stream};
 use crate::engine::watch::{Phase, Slot};
 use crate::engine::worker::Worker;
 
-/// Begins to answer a request. What is ready at once is sent when this returns; the rest goes on as a task. Whether there is one.
+/// Begins to answer a request. An answer that is ready at once is sent when this returns; the rest goes on as a task.
+/// Returns whether there is one.
 pub(super) fn begin<B>(
     worker: &Rc<Worker>,
     shared: &Rc<Shared>,
@@ -60,7 +61,7 @@ pub(super) fn send_rest(worker: &Rc<Worker>, shared: &Rc<Shared>, stream: Stream
 /// Polls this once; whether it goes on as a task.
 fn run(worker: &Worker, work: impl Future<Output = ()> + 'static) -> bool {
     let mut work = Box::pin(work);
-    // What this poll registers is not needed: what is not ready is polled again, by its task.
+    // The waker that this poll registers is not needed: its task polls again if it is not ready.
     let mut cx = Context::from_waker(Waker::noop());
     // A body that panics ends its stream and nothing else.
     match catch_unwind(AssertUnwindSafe(|| work.as_mut().poll(&mut cx))) {
@@ -93,7 +94,7 @@ struct Open {
 
 /// Why an answer is not sent.
 enum Unsent {
-    /// Nobody waits for it any more.
+    /// The answer is wanted no more.
     Gone,
     /// The client has taken nothing of it for too long.
     TooSlow,
@@ -117,7 +118,7 @@ impl Open {
         let mut response = pin!(response);
         let response = poll_fn(|cx| match response.as_mut().poll(cx) {
             Poll::Ready(response) => Poll::Ready(Some(response)),
-            // When the client has given up, nobody waits for the handler.
+            // When the client has given up, the handler's answer is wanted no more.
             Poll::Pending => self.shared.poll_gone(self.stream, cx).map(|()| None),
         });
         let Some(response) = response.await else { return };
@@ -136,7 +137,7 @@ impl Open {
             Ok(()) => self.is_answered = true,
             Err(Unsent::Gone) => {}
             Err(Unsent::TooSlow) => self.worker.stats().timeouts.add(1),
-            // What was promised cannot be kept; the client has to see that.
+            // The body has failed, or differs from its announced length; the client has to see that.
             Err(Unsent::Broken(error)) => {
                 if let Some(asked) = &self.asked {
                     asked.body_failed(&*error);
@@ -259,7 +260,7 @@ impl Drop for Open {
     }
 }
 
-/// What answers say again and again.
+/// Whether answers have this field again and again.
 fn is_repeated(name: &HeaderName) -> bool {
     [CONTENT_TYPE, CONTENT_ENCODING, CACHE_CONTROL, SERVER, VARY].contains(name)
 }

@@ -1,7 +1,7 @@
-//! Streams of one direction: which is the control stream, and what QPACK says on its two.
+//! Streams of one direction: the control stream, and QPACK's two.
 //!
-//! h3 reads neither of QPACK's streams: what a client sent there would fill QUIC's windows for as long as the connection lasts. It has no
-//! dynamic table in either direction, so there is next to nothing that may be said.
+//! h3 reads neither of QPACK's streams: a client's bytes there would fill QUIC's windows for as long as the connection
+//! lasts. It has no dynamic table in either direction, so there is next to nothing that may be said.
 
 use std::pin::pin;
 use std::sync::Arc;
@@ -106,7 +106,7 @@ fn ended(shared: &Shared, code: Code) -> ConnectionError {
     ConnectionError::LocallyClosed
 }
 
-/// What has come next of a stream; `None` if it is over, however.
+/// The next chunk of a stream; `None` if it is over, however.
 fn poll_chunk(
     stream: &mut RecvStream,
     most: usize,
@@ -167,7 +167,7 @@ impl Listener {
     }
 }
 
-/// What is said to a QPACK without a dynamic table.
+/// Instructions to a QPACK without a dynamic table.
 #[derive(Debug)]
 struct Instructions {
     is_encoder: bool,
@@ -206,7 +206,7 @@ mod tests {
 
     #[test]
     fn instructions() {
-        // What is heard of this, in pieces of every size, where so many instructions are allowed.
+        // Feeds the bytes in pieces of every size, where so many instructions are allowed.
         let check = |is_encoder, bytes: &[u8], allowed: u32, expected: Result<(), Code>| {
             for size in 1..=bytes.len() {
                 let (mut instructions, spent) = (Instructions { is_encoder, number: 0 }, Cell::new(0));

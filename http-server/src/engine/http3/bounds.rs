@@ -1,8 +1,8 @@
-//! What a client may send beside its requests' heads and bodies: how long such frames are, and how many come in a second.
+//! Limits of a client's frames beside its requests' heads and bodies: their length, and their number in a second.
 //!
-//! h3 keeps a frame until all of it has come, whatever its length; it skips as many frames as it is sent that mean nothing to it, takes
-//! empty DATA for the end of a body, and a body that breaks off within a frame for a whole one. So frames are looked at here, and only
-//! those that mean something are handed on.
+//! h3 keeps a frame of any length until all of it has come; it skips as many frames as it is sent that mean nothing to
+//! it, takes empty DATA for the end of a body, and a body that breaks off within a frame for a whole one. So frames are
+//! looked at here, and only those that mean something are handed on.
 
 use std::fmt;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
@@ -27,7 +27,7 @@ const MAX_PUSH_ID: u64 = LAST_KNOWN;
 /// MAX_PUSH_ID, the last of those that RFC 9114 knows (section 7.2), among which are those of HTTP/2 that it forbids.
 const LAST_KNOWN: u64 = 0x0d;
 
-/// What a client may not do.
+/// A breach of the limits or of the protocol by a client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Fault {
     /// A head of so many bytes.
@@ -90,8 +90,8 @@ impl Budget {
         Self { most, second: AtomicU64::new(0), spent: AtomicU32::new(0) }
     }
 
-    /// Whether that is still allowed in this second of whatever clock. What is spent at the same time elsewhere may be counted to
-    /// another second: it is a bound, no account.
+    /// Whether that is still allowed in this second, of any clock. A cost that is spent at the same time elsewhere may
+    /// be counted to another second: it is a bound, no account.
     pub(super) fn spend(&self, cost: u32, second: u64) -> bool {
         if self.most == 0 {
             return true;
@@ -104,7 +104,7 @@ impl Budget {
 
     /// Something came that justifies so much.
     pub(super) fn earn(&self, worth: u32) {
-        // What another thread spends in between is not given back: it is a bound, no account.
+        // A cost that another thread spends in between is not given back: it is a bound, no account.
         self.spent.store(self.spent.load(Relaxed).saturating_sub(worth), Relaxed);
     }
 }
@@ -165,7 +165,7 @@ impl Number {
     }
 }
 
-/// A number of variable length at the front, and what stands behind it.
+/// A number of variable length at the front, and the bytes behind it.
 fn number(bytes: &[u8]) -> Option<(u64, &[u8])> {
     let size = 1 << (bytes.first()? >> 6);
     let (digits, rest) = bytes.split_at_checked(size)?;
@@ -173,7 +173,7 @@ fn number(bytes: &[u8]) -> Option<(u64, &[u8])> {
     Some((value & !(0b11 << (8 * size - 2)), rest))
 }
 
-/// The content of a small DATA frame that stands whole at the front, and what stands behind it.
+/// The content of a small DATA frame that stands whole at the front, and the bytes behind it.
 fn small_data(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
     let (_, rest) = number(bytes).filter(|(kind, _)| *kind == DATA)?;
     let (length, rest) = number(rest).filter(|(length, _)| (1..=SMALL).contains(length))?;
@@ -216,20 +216,21 @@ fn too_large(most: u64) -> Vec<u8> {
     frame
 }
 
-/// Follows the frames of a stream, and lets through those that mean something. Small DATA frames that come together become one. What h3
-/// does not look at is judged here, when all of it has come: which fields with a colon a section has, and pushes.
+/// Follows the frames of a stream, and lets through those that mean something. Small DATA frames that come together
+/// become one. Checks that h3 does not make are made here, when all of a frame has come: which fields with a colon a
+/// section has, and pushes.
 #[derive(Debug)]
 pub(super) struct Sieve {
     stream: Kind,
     place: Place,
     number: Number,
-    /// What has come of a frame, as it was sent, until it is known whether it is let through.
+    /// The bytes of a frame so far, as they were sent, until it is known whether it is let through.
     held: Vec<u8>,
     /// Bytes that a request's head may have.
     head: u64,
 }
 
-/// What a stream is for.
+/// The purpose of a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
     /// A request, whose head has come or not.
@@ -320,7 +321,7 @@ impl Sieve {
         if left == 0 { Place::Type } else { Place::Content { left, passes } }
     }
 
-    /// Goes on behind a number; what is let through by then.
+    /// Goes on behind a number; returns the bytes that are let through by then.
     fn enter(&mut self, number: u64, spend: &impl Fn() -> bool) -> Result<Option<Bytes>, Fault> {
         let kind = match self.place {
             Place::Length(kind) => kind,
@@ -332,7 +333,7 @@ impl Sieve {
         let is_first = self.stream == Kind::Request { has_begun: false };
         match kind {
             HEADERS if number > self.head && is_first => {
-                // What comes of it is not kept, and the stream ends with the answer.
+                // The rest of the head is not kept, and the stream ends with the answer.
                 self.stream = Kind::Request { has_begun: true };
                 self.place = Self::content(number, false);
                 self.held.clear();
@@ -360,7 +361,7 @@ impl Sieve {
         Ok(passes.then(|| head.into()))
     }
 
-    /// Goes on within a frame that is held until it is whole; what is let through if it is.
+    /// Goes on within a frame that is held until it is whole; returns the bytes that are let through if it is.
     fn hold(&mut self, kind: u64, start: usize, left: u64) -> Result<Option<Bytes>, Fault> {
         if left > 0 {
             self.place = Place::Whole { kind, start, left };
@@ -380,7 +381,7 @@ impl Sieve {
             }
             // Nothing is ever promised.
             Kind::Control { .. } if kind == CANCEL_PUSH => return Err(Fault::Push),
-            // What is no number is for h3 to judge.
+            // Content that is no number is for h3 to judge.
             Kind::Control { pushes } => {
                 if let Some((limit, [])) = number(content) {
                     if limit < *pushes {
@@ -500,9 +501,9 @@ mod tests {
             ([&head[..], &frame(0, 1).repeat(100)].concat(), 1),
             ([&head[..], &short.repeat(500)].concat(), 1),
             ([&head[..], &short.repeat(9), &frame(0, 256), &frame(0, 257), &short].concat(), 1 + 2 + 2),
-            // What is empty counts.
+            // An empty frame counts.
             ([&head[..], &short.repeat(2), &frame(0, 0), &short.repeat(3)].concat(), 2),
-            // What has not come whole waits for the rest.
+            // A frame that has not come whole waits for the rest.
             ([&head[..], &short.repeat(2), &short[..3]].concat(), 1 + 2),
         ] {
             let (mut sieve, mut piece, mut count) = (request(), Bytes::copy_from_slice(&bytes), 0);
@@ -538,7 +539,7 @@ mod tests {
         check(Sieve::control, &[13, 1, 5, 13, 2, 0x40, 5, 13, 1, 6], 3, Ok(&[13, 1, 5, 13, 2, 0x40, 5, 13, 1, 6]));
         check(Sieve::control, &[13, 1, 5, 13, 1, 4], 3, Err(Fault::Push));
         check(Sieve::control, &[3, 1, 0], 3, Err(Fault::Push));
-        // What is no number, and pushes where they have no place, are for h3 to judge.
+        // Content that is no number, and pushes where they have no place, are for h3 to judge.
         check(Sieve::control, &[13, 2, 5, 5, 13, 0], 3, Ok(&[13, 2, 5, 5, 13, 0]));
         check(|| Sieve::request(100), &[3, 1, 0], 3, Ok(&[3, 1, 0]));
     }
@@ -589,7 +590,7 @@ mod tests {
             budget.earn(2);
             assert!(budget.spend(1, 7) && budget.spend(1, 7));
         }
-        // What is not used is not saved up.
+        // Credit beyond the spending is not saved up.
         budget.earn(1000);
         assert!(budget.spend(3, 7) && !budget.spend(1, 7));
     }

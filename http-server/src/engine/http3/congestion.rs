@@ -26,7 +26,7 @@ impl ControllerFactory for Factory {
 
 /// Takes the bound from a connection that is closed next.
 pub(super) fn lift(conn: &quinn::Connection) {
-    // What is given is a copy, which has the mark in common with the connection's own.
+    // The state is a copy, which has the mark in common with the connection's own.
     if let Ok(bounded) = conn.congestion_state().into_any().downcast::<Bounded>() {
         bounded.is_lifted.store(true, Relaxed);
     }

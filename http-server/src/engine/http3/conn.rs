@@ -61,8 +61,8 @@ pub(super) async fn serve(worker: Rc<Worker>, arrival: Arrival, shutdown: Shutdo
         Err(Broken::Ended(error)) => tracing::debug!(%peer, "HTTP/3: {error}"),
     }
     worker.stats().floods.add(shared.is_flooded().into());
-    // What was closed just now is told to the client by a task that was woken for it. A worker that ends forgets the connection; what
-    // the client sends before it has heard would be answered by a reset (RFC 9000 section 10.2).
+    // quinn's task, woken for it, tells the client of the close. A worker that ends forgets the connection; packets
+    // that the client sends before it has heard would be answered by a reset (RFC 9000 section 10.2).
     if worker.is_draining() {
         sleep((3 * (3 * quic.rtt() + ACK_DELAY)).min(LINGER_TIMEOUT)).await;
     } else {
@@ -71,7 +71,7 @@ pub(super) async fn serve(worker: Rc<Worker>, arrival: Arrival, shutdown: Shutdo
     drop(place);
 }
 
-/// What is to be done next.
+/// The next step of a connection.
 #[expect(clippy::large_enum_variant, reason = "made and taken apart once for each request, in one place")]
 enum Turn {
     Request(Resolver),
@@ -166,7 +166,7 @@ async fn talk(worker: &Rc<Worker>, quic: &quinn::Connection, shared: &Arc<Shared
     }
 }
 
-/// What the clock or the end of the server wants of a connection that waits.
+/// The step that the clock or the end of the server demands of a connection that waits.
 fn look_at_the_clock(worker: &Worker, state: &State, end: End) -> Poll<Turn> {
     let wanted = match worker.drain.get() {
         Drain::No if end == End::No && state.is_worn() => End::Leaving,
@@ -181,14 +181,14 @@ fn look_at_the_clock(worker: &Worker, state: &State, end: End) -> Poll<Turn> {
     if may_end && state.active.get() == 0 { Poll::Ready(Turn::Over) } else { Poll::Pending }
 }
 
-/// What a connection and its requests know of each other.
+/// State that a connection and its requests share.
 struct State {
     slot: Rc<Slot>,
     /// Requests under way.
     active: Cell<usize>,
     /// Those that were given up within their heads.
     abandoned: Cell<u32>,
-    /// What the connection does when there are none.
+    /// The phase of the connection when there are none.
     rest: Cell<Phase>,
 }
 

@@ -1,4 +1,4 @@
-//! The UDP sockets, and who gets what connects there.
+//! The UDP sockets, and the worker of each connection.
 
 use std::io;
 use std::net::UdpSocket;
@@ -103,7 +103,7 @@ pub(in crate::engine) fn open(
     Ok(Some((gate, Arrivals(arrivals))))
 }
 
-/// What a connection may take.
+/// The limits of a connection.
 fn transport(options: &Options) -> TransportConfig {
     let mut transport = TransportConfig::default();
     transport
@@ -124,7 +124,7 @@ fn idle(time: Duration) -> IdleTimeout {
 }
 
 impl Gate {
-    /// What tells clients of HTTP/1.1 and HTTP/2 where HTTP/3 is (RFC 7838).
+    /// The value that tells clients of HTTP/1.1 and HTTP/2 where HTTP/3 is (RFC 7838).
     pub(in crate::engine) fn alt_svc(&self) -> HeaderValue {
         HeaderValue::try_from(format!("h3=\":{}\"; ma={MAX_AGE}", self.port)).expect("digits and signs")
     }
@@ -158,7 +158,7 @@ struct Door {
     handshakes: Arc<AtomicUsize>,
     /// The worker that is first among equals next time.
     next: usize,
-    /// The configuration of TLS in use, and what it is for QUIC.
+    /// The configuration of TLS in use, and the same for QUIC.
     known: (Arc<rustls::ServerConfig>, Arc<ServerConfig>),
 }
 
@@ -177,7 +177,7 @@ impl Door {
         let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
             Ok(runtime) => runtime,
             Err(error) => {
-                // The starter waits for this line; if it is gone, nobody is left to be told.
+                // The starter waits for this line; if it is gone, the error is dropped.
                 let _ = ready.send(Err(error));
                 return;
             }
@@ -224,7 +224,7 @@ impl Door {
     fn admit(&mut self, incoming: quinn::Incoming) {
         let handshakes = self.handshakes.load(Relaxed);
         if !incoming.remote_address_validated() {
-            // Whoever invents addresses gets less than he sends, and costs nothing that is kept.
+            // A client that invents addresses gets less than it sends, and costs no memory.
             if handshakes >= H3_HANDSHAKES {
                 return incoming.ignore();
             }
@@ -244,7 +244,7 @@ impl Door {
         let _ = self.workers[worker].send(arrival);
     }
 
-    /// What a client that comes now is served with.
+    /// The configuration for a client that comes now.
     fn config(&mut self) -> Arc<ServerConfig> {
         if let Some(tls) = self.handle.tls_config().filter(|tls| !Arc::ptr_eq(tls, &self.known.0)) {
             match config(&tls, &self.transport) {

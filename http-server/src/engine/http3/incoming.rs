@@ -27,7 +27,7 @@ pub(super) struct Incoming {
     /// Bytes that are to come, if the head says how many.
     left: Option<u64>,
     stage: Stage,
-    /// Who tells the client to go on, if it waits for that (`Expect: 100-continue`), when the body is looked at.
+    /// Tells the client to go on when the body is looked at, if the client waits for that (`Expect: 100-continue`).
     expectation: Option<oneshot::Sender<()>>,
 }
 
@@ -41,7 +41,8 @@ enum Stage {
 impl Incoming {
     pub(super) fn new(stream: Requests, length: Option<u64>) -> Self {
         let mut body = Self { stream, next: None, trailers: None, left: length, stage: Stage::Data, expectation: None };
-        // Most requests are over with their head. What is not there yet wakes who asks again, and an error comes again.
+        // Most requests are over with their head. A frame that comes later wakes the next poll's task, and an error
+        // comes again.
         let cx = &mut Context::from_waker(Waker::noop());
         match poll_piece(&mut body.stream, cx) {
             Poll::Ready(Ok(None)) => body.stage = Stage::Trailers,

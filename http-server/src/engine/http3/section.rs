@@ -24,8 +24,8 @@ const NAMES: [(Name, &[u8], &[u8]); 6] = [
     (Name::Forbidden, b":protocol", &[0xb9, 0x5d, 0x87, 0x49, 0xc8, 0x7a, 0x3f]),
 ];
 
-/// Whether a request's head has each field with a colon once, before all others, and none of an answer's (RFC 9114 section 4.3). What
-/// cannot be read is for h3 to judge.
+/// Whether a request's head has each field with a colon once, before all others, and none of an answer's (RFC 9114
+/// section 4.3). A section that cannot be read is for h3 to judge.
 pub(super) fn is_request(section: &[u8]) -> bool {
     let (mut seen, mut is_over) = ([false; 4], false);
     for name in Names::of(section) {
@@ -206,7 +206,7 @@ mod tests {
         check(&[&[0xff, 99 - 63]], true, true);
     }
 
-    /// What is no section, or ends within a field, is read as far as it goes, for h3 refuses it.
+    /// Bytes that are no section, or end within a field, are read as far as they go, for h3 refuses them.
     #[test]
     fn what_cannot_be_read() {
         let whole = section(&[&literal(":method", "GET"), &literal("accept", "*/*"), &[0xc1]]);

@@ -96,7 +96,7 @@ pub(super) async fn answer(
         let turn = poll_fn(|cx| match response.as_mut().poll(cx) {
             Poll::Ready(response) => Poll::Ready(Turn::Answered(response)),
             Poll::Pending if asks(&mut expectation, cx) => Poll::Ready(Turn::Asked),
-            // When the client has given up, nobody waits for the handler.
+            // When the client has given up, the handler's answer is wanted no more.
             Poll::Pending => gone.as_mut().poll(cx).map(|_| Turn::Gone),
         });
         match turn.await {
@@ -142,8 +142,8 @@ fn is_well_formed(headers: &HeaderMap) -> bool {
         && headers.get(CONTENT_LENGTH).is_none_or(is_length)
 }
 
-/// What RFC 9114 sections 4.3.1 and 4.4 want beside what h3 looks at: a host without anybody's name, a path that is one, and of a tunnel
-/// nothing but the host.
+/// Whether a request has the target that RFC 9114 sections 4.3.1 and 4.4 demand beyond h3's own checks: a host without
+/// user information, a path that is one, and of a tunnel nothing but the host.
 fn is_target(method: &Method, uri: &Uri) -> bool {
     let is_host = uri.authority().is_some_and(|authority| !authority.as_str().contains('@'));
     let is_path = match uri.path_and_query() {
@@ -154,7 +154,7 @@ fn is_target(method: &Method, uri: &Uri) -> bool {
     is_host && is_path
 }
 
-/// What comes next while a request is handled.
+/// The next event while a request is handled.
 enum Turn {
     Answered(Response),
     /// The handler asks for a body that the client holds back.
@@ -173,7 +173,7 @@ fn asks(expectation: &mut Option<oneshot::Receiver<()>>, cx: &mut Context<'_>) -
 
 /// Why an answer is not sent.
 enum Unsent {
-    /// Nobody waits for it any more.
+    /// The answer is wanted no more.
     Gone,
     /// The client has taken nothing of it for too long.
     TooSlow,
@@ -201,7 +201,7 @@ impl Open {
             Ok(()) => self.is_done = true,
             Err(Unsent::Gone) => {}
             Err(Unsent::TooSlow) => self.worker.stats().timeouts.add(1),
-            // What was promised cannot be kept; the client has to see that.
+            // The body has failed, or differs from its announced length; the client has to see that.
             Err(Unsent::Broken(error)) => {
                 self.is_done = true;
                 if let Some(error) = error {
@@ -230,7 +230,7 @@ impl Open {
         in_time(&self.worker, self.send.finish()).await
     }
 
-    /// What every answer says, and nothing that has no place here.
+    /// Sets the fields of every answer, and removes those that have no place here.
     fn complete(&self, headers: &mut HeaderMap, length: Option<u64>) {
         for name in OF_CONNECTIONS {
             headers.remove(name);

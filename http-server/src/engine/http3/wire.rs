@@ -298,17 +298,17 @@ impl quic::SendStream<Bytes> for Both {
     }
 }
 
-/// What a client sends.
+/// The client's half of a stream.
 pub(super) struct Receiving {
-    /// What has been read of it already.
+    /// Bytes of it that were read already.
     begun: Option<Bytes>,
     is_control: bool,
     stream: quinn::RecvStream,
     shared: Arc<Shared>,
-    /// What has come and is not looked at yet.
+    /// Bytes that have come and are not looked at yet.
     piece: Bytes,
     sieve: Sieve,
-    /// What the client may not do, and has done.
+    /// The client's breach, if there was one.
     fault: Option<Fault>,
     is_over: bool,
 }
@@ -327,7 +327,7 @@ impl Receiving {
         }
     }
 
-    /// What is next, if it has come; `None` at the end.
+    /// The next bytes, if they have come; `None` at the end.
     fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Result<Option<Bytes>, Unread>> {
         loop {
             let spend = || if self.is_control { self.shared.spend_aside() } else { self.shared.spend(1) };
@@ -407,7 +407,7 @@ impl Drop for Receiving {
     }
 }
 
-/// What a client is sent.
+/// The server's half of a stream.
 pub(super) struct Sending {
     stream: quinn::SendStream,
     writing: Option<WriteBuf<Bytes>>,

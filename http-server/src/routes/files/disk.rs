@@ -1,5 +1,5 @@
-//! Files for `ServeDir`. What the kernel has in its caches is looked up and read where the request is served; for the rest a
-//! thread waits for the disk (openat2(2) `RESOLVE_CACHED`, preadv2(2) `RWF_NOWAIT`).
+//! Files for `ServeDir`. Files that the kernel has in its caches are looked up and read where the request is served;
+//! for the rest a thread waits for the disk (openat2(2) `RESOLVE_CACHED`, preadv2(2) `RWF_NOWAIT`).
 
 use std::fs::{self, Metadata};
 use std::future;
@@ -175,7 +175,7 @@ impl AsyncRead for Opened {
             return Poll::Pending;
         };
         let bytes = read.unwrap_or_else(ended)?;
-        // What this buffer has no room for is read again.
+        // Bytes that this buffer has no room for are read again.
         let count = bytes.len().min(most);
         buf.put_slice(&bytes[..count]);
         self.at += count as u64;
@@ -209,8 +209,8 @@ impl File for Opened {
     }
 }
 
-/// What is had without waiting. Errors other than [`NotFound`](io::ErrorKind::NotFound) say nothing about a file: the kernel may be too
-/// old, or not allowed to, or would have to wait.
+/// Lookups and reads that do not wait. Errors other than [`NotFound`](io::ErrorKind::NotFound) say nothing about a
+/// file: the kernel may be too old, or not allowed to, or would have to wait.
 #[cfg(target_os = "linux")]
 mod cached {
     use std::fs::{File, Metadata};
@@ -248,7 +248,7 @@ mod cached {
         Ok(openat2(CWD, path, flags | OFlags::CLOEXEC, Mode::empty(), ResolveFlags::CACHED)?.into())
     }
 
-    /// What is known of a path, if it is on a device that may be asked.
+    /// The metadata of a path, if it is on a device that may be asked.
     pub(super) fn metadata(path: &Path, may_ask: impl Fn(u64) -> bool) -> io::Result<Metadata> {
         let place = open_as(path, OFlags::PATH)?;
         let found = statx(&place, c"", AtFlags::EMPTY_PATH | AtFlags::STATX_DONT_SYNC, StatxFlags::empty())?;
@@ -295,7 +295,7 @@ mod cached {
 mod tests {
     use super::*;
 
-    /// What is read from here on, in pieces of at most so many bytes, and how often others had their turn.
+    /// Reads the rest, in pieces of at most so many bytes; returns it, and how often others had their turn.
     async fn rest(opened: &mut Opened, piece: usize) -> (Vec<u8>, usize) {
         let (mut all, mut turns) = (Vec::new(), 0);
         loop {

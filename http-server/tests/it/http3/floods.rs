@@ -18,7 +18,7 @@ async fn give_up(raw: &Raw, begun: &[u8]) -> Option<()> {
     send.reset(code).ok()
 }
 
-/// Frames that carry nothing: the connection ends, and nobody else's does.
+/// Frames that carry nothing: the connection ends, and no other does.
 #[test]
 fn frames_and_streams() {
     let peer = Peer::with(|options| {
@@ -55,7 +55,8 @@ fn frames_and_streams() {
     until(|| peer.metric("http_floods_total") == 5);
 }
 
-/// Who gives up most requests as soon as they have begun does not go on for long, however slowly; who waits for half of the answers does.
+/// A client that gives up most requests as soon as they have begun does not go on for long, however slowly. One that
+/// waits for half of the answers does.
 #[test]
 fn most_requests_are_meant() {
     let peer = Peer::with(|options| options.runtime.metrics_listen = Some("127.0.0.1:0".parse().unwrap()));

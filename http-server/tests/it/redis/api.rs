@@ -1,4 +1,4 @@
-//! What is answered to whom, with the embedded server.
+//! The answers to callers with different rights, with the embedded server.
 
 use super::support::{Answer, Folder, Front};
 

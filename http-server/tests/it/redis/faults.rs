@@ -12,7 +12,7 @@ use super::support::{Front, Genuine};
 /// Clients that ask at the same time.
 const CLIENTS: usize = 16;
 
-/// What the clients saw.
+/// The clients' counts.
 #[derive(Default)]
 struct Seen {
     right: AtomicU64,
@@ -114,13 +114,13 @@ fn away() {
     let front = Front::start(&["--redis", "unix:///nowhere/socket"]);
     let answer = front.get("/get?key=a");
     assert_eq!(answer.status, 502);
-    // Where Redis is, and what it says to us, is nobody's business.
+    // The address of Redis, and its errors, are not for clients.
     assert_eq!(answer.text(), "Redis is away; the request was not sent\n");
     assert_eq!(front.get("/v1/PING").text(), r#"{"error":"Redis is away; the request was not sent"}"#);
     assert!(answer.header("retry-after").is_some());
 }
 
-/// Who sends requests on asks here first.
+/// A load balancer asks here before it sends requests.
 #[test]
 fn readiness() {
     for workers in 0..8 {
@@ -146,7 +146,7 @@ fn readiness() {
     kill_process(pid, Signal::CONT).unwrap();
 }
 
-/// A transaction's commands stay together, whatever others ask over the same connection.
+/// A transaction's commands stay together, with other requests over the same connection.
 #[test]
 fn transactions_are_not_interleaved() {
     for embedded in [true, false] {

@@ -39,7 +39,7 @@ const QUERIES: &[&str] = &[
     "?other=text",
 ];
 
-/// What must be the same whichever way a request goes.
+/// The parts of an answer that must be the same by every way of a request.
 fn seen(answer: &Answer) -> (u16, Vec<String>, String) {
     let mut fields: Vec<_> = answer.head.lines().skip(1).map(str::to_lowercase).collect();
     fields.retain(|field| !field.is_empty() && !field.starts_with("x-request-id:") && !field.starts_with("date:"));
@@ -98,8 +98,9 @@ fn http2_answers_alike() {
     }
 }
 
-/// The answers to these, asked for at once on one connection, and read as they come: all share the connection's window, and whoever
-/// reads one after another waits for ever when the window is full of what comes later (RFC 9113 section 5.2.2).
+/// The answers to these, asked for at once on one connection, and read as they come: all share the connection's window,
+/// and a client that reads one after another waits for ever when later answers fill the window (RFC 9113 section
+/// 5.2.2).
 async fn over_http2(front: &Front, paths: &[String], window: u32, id: &str) -> Vec<Answer> {
     let socket = tokio::net::TcpStream::connect(front.addr).await.unwrap();
     let mut builder = h2::client::Builder::new();
@@ -188,13 +189,13 @@ fn pipelined_answers_come_in_order() {
 fn ends_of_connections() {
     let front = front();
     let get = "GET /get?key=text HTTP/1.1\r\nHost: localhost\r\n";
-    // Said by the client: what is behind is not answered.
+    // Said by the client: the requests behind are not answered.
     let mut http = front.connect();
     http.0.get_mut().write_all(format!("{get}\r\n{get}Connection: close\r\n\r\n{get}\r\n").as_bytes()).unwrap();
     assert_eq!(http.answer(false).header("connection"), None);
     assert_eq!(http.answer(false).header("connection"), Some("close"));
     assert_eq!(test_peers::read(&mut http.0, &mut [0]).unwrap(), 0);
-    // Half of the connection ends: what was asked is answered.
+    // Half of the connection ends: the requests before are answered.
     let mut http = front.connect();
     http.0.get_mut().write_all(format!("{get}\r\n").repeat(100).as_bytes()).unwrap();
     http.0.get_mut().shutdown(Shutdown::Write).unwrap();

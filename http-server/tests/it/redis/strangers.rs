@@ -1,4 +1,4 @@
-//! Web pages of other sites, which a visitor's browser sends requests for, and what strangers are told.
+//! Web pages of other sites, which a visitor's browser sends requests for, and the answers to strangers.
 
 use std::io::{Read, Write};
 
@@ -12,7 +12,7 @@ type Fields<'a> = &'a [(&'a str, &'a str)];
 
 const OPEN: [&str; 4] = ["--redis", "embedded", "--redis-allow", "@all"];
 
-/// What any page can have a browser send, without asking and without saying where it comes from, changes nothing.
+/// A request that any page can have a browser send, without a preflight and without an origin, changes nothing.
 #[test]
 fn pages_of_other_sites_change_nothing() {
     let front = Front::start(&OPEN);
@@ -45,7 +45,7 @@ fn pages_of_other_sites_change_nothing() {
     // Reading is no harm: the page does not see the answer.
     check("POST", "/v1", "text/plain", r#"["GET","k"]"#, 200);
     check("GET", "/v1/GET/k", "text/plain", "", 200);
-    // What a page has to ask for first, which it is not allowed then.
+    // Requests for which a page needs a preflight, which is refused.
     check("POST", "/v1", "application/json", r#"["SET","k","v"]"#, 200);
     check("POST", "/v1/SET/k/v", "application/octet-stream", "", 200);
     check("PUT", "/v1/SET/k", "text/plain", "v", 200);
@@ -131,7 +131,7 @@ fn names_that_are_not_ours() {
     check(&named, "evil.com", false);
     check(&named, "x.redis.example", false);
     check(&Front::start(&[&OPEN[..], &["--host", "*"]].concat()), "evil.com", true);
-    // Who says no name is no browser.
+    // A client that sends no Host is no browser.
     let mut http = front.connect();
     http.0.get_mut().write_all(b"GET /v1/GET/k HTTP/1.0\r\n\r\n").unwrap();
     let mut answer = String::new();

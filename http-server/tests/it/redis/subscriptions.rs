@@ -48,7 +48,7 @@ fn events() {
         assert_eq!(socket.head().0, 101);
         assert_eq!(next_frame(&mut socket), r#"{"event":"subscribed","channel":"s"}"#);
         drop((both, pattern, socket));
-        // Whoever has gone is given up although nothing is to be written.
+        // A listener that has gone is given up although nothing is to be written.
         while front.put("/v1/PUBSUB/NUMPAT").text() != r#"{"result":0}"#
             || front.put("/v1/PUBSUB/CHANNELS").text() != r#"{"result":[]}"#
         {
@@ -118,7 +118,7 @@ fn rules() {
     check(&path, &[token], 400);
 }
 
-/// RFC 6455's own example of a key and what is answered to it.
+/// RFC 6455's own example of a key and its answer.
 const KEY: (&str, &str) = ("Sec-WebSocket-Key", "dGhlIHNhbXBsZSBub25jZQ==");
 const UPGRADE: [(&str, &str); 4] =
     [("Connection", "Upgrade"), ("Upgrade", "websocket"), ("Sec-WebSocket-Version", "13"), KEY];
@@ -173,7 +173,7 @@ fn overflow_over_a_web_socket() {
     assert!(next_frame(&mut socket).contains("subscribed"));
     let publish = format!("[{}]", vec![format!(r#"["PUBLISH","a","{}"]"#, "x".repeat(10_000)); 50].join(","));
     let mut http = front.connect();
-    // Until nobody listens any more: what the sockets hold and 8 MiB more.
+    // Until the listener is cut off: the sockets' buffers and 8 MiB more.
     let told = |answer: &str| answer.contains(r#""result":1"#);
     let rounds = (0..2000).take_while(|_| told(&http.send("POST", "/v1", &[], publish.as_bytes()).text())).count();
     assert!((1..2000).contains(&rounds), "{rounds}");

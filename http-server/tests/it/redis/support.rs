@@ -82,7 +82,7 @@ impl Http {
             request.push_str("Host: localhost\r\n");
         }
         if method == "POST" && !has("content-type") {
-            // What no form has: otherwise a request could be any page's, and writes nothing.
+            // A type that no form has: otherwise a request could be any page's, and writes nothing.
             request.push_str("Content-Type: application/octet-stream\r\n");
         }
         if !body.is_empty() {
