@@ -331,7 +331,7 @@ impl Heads {
         Ok(Found::Request(place))
     }
 
-    /// Forgets a large head that nobody looks at any more.
+    /// Forgets a large head that is no longer needed.
     #[inline]
     pub(crate) fn trim(&mut self) {
         if self.fresh.fields.is_larger_than(SMALL * 4) {

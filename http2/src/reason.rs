@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// Why a stream or a connection ends (RFC 9113 section 7). Codes that nobody has named are kept as they came.
+/// Why a stream or a connection ends (RFC 9113 section 7). Unknown codes are kept as they came.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Reason(pub u32);
 

@@ -66,7 +66,7 @@ impl Default for Encoder {
 }
 
 impl Encoder {
-    /// An encoder with the table that everybody has at first.
+    /// An encoder with a table of the initial size.
     pub fn new() -> Self {
         Self { table: Table::new(TABLE_SIZE), resized: None, remembered: Default::default(), next: 0 }
     }

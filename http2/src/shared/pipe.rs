@@ -279,7 +279,7 @@ impl Pipe {
 
 #[cfg(any(test, feature = "model"))]
 impl Pipe {
-    /// Bytes that nobody has taken, and bytes that were taken, of which the connection does not know.
+    /// Bytes that the handler has not taken, and bytes that were taken, of which the connection does not know.
     pub(super) fn held_and_released(&self) -> (usize, usize) {
         let state = unpoisoned(&self.state);
         (state.pieces.iter().map(Bytes::len).sum::<usize>() + state.gathered.len(), state.released)
