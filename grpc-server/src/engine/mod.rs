@@ -1,4 +1,5 @@
-//! Connections and calls: HTTP/2 by [http2], driven so that what is ready at once costs no task and no wake-up.
+//! Connections and calls: HTTP/2 by [http2], driven so that an answer that is ready at once costs no task and no
+//! wake-up.
 
 mod admit;
 mod answers;

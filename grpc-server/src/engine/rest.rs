@@ -1,5 +1,6 @@
-//! The rest of a request's body that nobody reads, over HTTP/1.1. Were it left there, its connection would have to be closed under a
-//! client that sends it: to that the answer is lost, and so is the next request of one that has sent all by then.
+//! The rest of a request's body that no handler reads, over HTTP/1.1. Were it left there, its connection would have to
+//! be closed under a client that sends it: to that the answer is lost, and so is the next request of one that has sent
+//! all by then.
 
 use std::cell::RefCell;
 use std::error::Error as _;

@@ -33,7 +33,7 @@ const CODE_NAMES: [&str; CODES] = [
     "UNAUTHENTICATED",
 ];
 
-/// Upper ends of the durations' buckets: from what a handler without I/O takes to what nobody waits for.
+/// Upper ends of the durations' buckets: from the time of a handler without I/O to one beyond any client's patience.
 const BOUNDS: [Duration; 13] = [
     Duration::from_micros(50),
     Duration::from_micros(100),

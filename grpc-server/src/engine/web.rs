@@ -34,7 +34,7 @@ const MAX_AGE: HeaderValue = HeaderValue::from_static("600");
 /// The headers of an answer that a page may read beside its body.
 const EXPOSED: HeaderValue = HeaderValue::from_static("grpc-status, grpc-message, grpc-status-details-bin");
 
-/// The code with which a translated call ends: its trailers are in the body, where nobody else sees them.
+/// The code with which a translated call ends: its trailers are in the body, where only the translation sees them.
 #[derive(Clone, Debug)]
 pub(super) struct Outcome(Arc<AtomicI32>);
 

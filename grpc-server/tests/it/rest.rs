@@ -67,7 +67,7 @@ fn is_read_before_the_next_request() {
     }
 }
 
-/// Neither who sends without end nor who sends no more keeps a connection.
+/// A client that sends without end keeps no connection; nor does one that sends no more.
 #[test]
 fn is_bounded() {
     let server = server();

@@ -60,7 +60,7 @@ impl<'q> Query<'q> {
                 "compression" => &mut query.compression,
                 "base64" => &mut query.base64,
                 "message" => &mut query.message,
-                // Others may have a meaning for somebody on the way.
+                // Others may have a meaning for a proxy on the way.
                 _ => continue,
             };
             *place = Some(decoded(value));

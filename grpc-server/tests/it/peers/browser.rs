@@ -13,8 +13,8 @@ use crate::support::PATIENCE;
 use super::install::WEB;
 use super::{Both, folder};
 
-/// Serves a page with a script to whoever asks; its origin. The page has a picture, which comes when the script has asked for
-/// `/done`: until then it counts as one that loads.
+/// Serves a page with a script to any client; returns its origin. The page has a picture, which comes when the script
+/// has asked for `/done`: until then it counts as one that loads.
 fn site(script: &str) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let origin = format!("http://{}", listener.local_addr().unwrap());

@@ -112,7 +112,7 @@ impl TestService for Interop {
         let (answers, stream) = mpsc::channel(WAITING);
         tokio::spawn(async move {
             if let Err(status) = output(request, &answers).await {
-                // The client has left if nobody takes it.
+                // The client has left if the error cannot be sent.
                 let _ = answers.send(Err(status)).await;
             }
         });
@@ -142,7 +142,7 @@ impl TestService for Interop {
         let load = self.load.clone();
         tokio::spawn(async move {
             if let Err(status) = duplex(requests, &answers, &load).await {
-                // The client has left if nobody takes it.
+                // The client has left if the error cannot be sent.
                 let _ = answers.send(Err(status)).await;
             }
         });
