@@ -41,7 +41,7 @@ pub struct RedisArgs {
     #[arg(long, requires = "redis", value_name = "FILE", conflicts_with_all = ["redis_allow", "redis_keys"])]
     pub redis_access: Option<PathBuf>,
 
-    /// Commands that everybody may send: names, and the groups @read, @write, @publish, @script, @admin, @all
+    /// Commands that every caller may send: names, and the groups @read, @write, @publish, @script, @admin, @all
     #[arg(
         long,
         requires = "redis",
@@ -52,7 +52,7 @@ pub struct RedisArgs {
     )]
     pub redis_allow: Vec<String>,
 
-    /// Prefixes of keys that everybody may use; * is all
+    /// Prefixes of keys that every caller may use; * is all
     #[arg(long, requires = "redis", value_name = "LIST", value_delimiter = ',', default_value = "*")]
     pub redis_keys: Vec<String>,
 
@@ -64,7 +64,7 @@ pub struct RedisArgs {
     #[arg(long, requires = "redis", value_name = "BYTES", default_value_t = 64 * 1024 * 1024)]
     pub redis_max_answer: usize,
 
-    /// Bytes of requests and answers that all clients together may hold; what finds no room is answered 503
+    /// Bytes of requests and answers that all clients together may hold; requests that find no room are answered 503
     #[arg(long, requires = "redis", value_name = "BYTES", default_value_t = 256 * 1024 * 1024)]
     pub redis_max_held: usize,
 

@@ -75,7 +75,7 @@ fn media_type(value: &[u8]) -> &'static str {
 const TEXT: &str = "text/plain; charset=utf-8";
 const BYTES: &str = "application/octet-stream";
 
-/// The short way, for who shows no token.
+/// The short way, for requests without a token.
 #[derive(Debug)]
 pub(super) struct Getter {
     api: Api,

@@ -110,7 +110,7 @@ fn event_stream(subscription: Subscription) -> Response {
     response.extensions_mut().insert(Endless);
     let headers = response.headers_mut();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
-    // Events are worth something only if nobody on the way collects them.
+    // Events are worth something only if no proxy on the way buffers them.
     headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store, no-transform"));
     headers.insert("x-accel-buffering", HeaderValue::from_static("no"));
     response

@@ -594,7 +594,7 @@ impl Conn {
         }
         let is_last = self.worker.is_draining() && self.later.is_empty();
         let mut ends = ends || wants_close(response.headers()) || is_last;
-        // A body that somebody still reads may be what the answer is made of.
+        // The answer may be made of a body that a handler still reads.
         let rest = upload.take_if(|upload| upload.is_read());
         if let Some(upload) = &mut upload {
             upload.discard(&mut self.input);

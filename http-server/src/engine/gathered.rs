@@ -253,7 +253,7 @@ mod tests {
         writing: Option<Waker>,
     }
 
-    /// A stream that nobody ever sends anything on.
+    /// A stream that never has input.
     struct Stream(Rc<RefCell<Peer>>);
 
     impl AsyncRead for Stream {

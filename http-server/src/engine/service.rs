@@ -13,7 +13,8 @@ use super::worker::{Settings, Worker};
 use crate::h1;
 use crate::options::Options;
 
-/// Bounds of the durations in the metrics, in seconds: from what a handler without I/O takes to what nobody waits for.
+/// Bounds of the durations in the metrics, in seconds: from the time of a handler without I/O to one beyond any
+/// client's patience.
 const DURATIONS: [f64; 12] = [0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.1, 0.25, 1.0, 10.0];
 
 /// The answer to a connection beyond the limit.

@@ -27,10 +27,10 @@ use tokio::sync::oneshot;
 use super::gathered::{Gathered, gathered};
 use super::wire::Wire;
 
-/// The request that nobody sent.
+/// The request that no client sent.
 const REQUEST: &[u8] = b"GET / HTTP/1.1\r\nConnection: upgrade\r\nUpgrade: any\r\n\r\n";
 
-/// The request that no client sent.
+/// A stream that a handler may take over. When it is dropped, its promise fails.
 pub(super) struct Offer {
     conn: Pin<Box<dyn Future<Output = hyper::Result<()>>>>,
     agree: oneshot::Sender<()>,
@@ -38,7 +38,7 @@ pub(super) struct Offer {
 }
 
 impl Offer {
-    /// Offers the stream to whoever handles this request.
+    /// Offers the stream to the handler of this request.
     pub(super) fn to(request: &mut Request<()>) -> Option<Self> {
         let (agree, agreed) = oneshot::channel::<()>();
         let (promise, agreed) = (Rc::new(Cell::new(None)), Cell::new(Some(agreed)));
@@ -83,7 +83,7 @@ impl Offer {
     }
 }
 
-/// The stream that hyper hands over: first the request that nobody sent, then nothing, and then the real one.
+/// The stream that hyper hands over: first the request that no client sent, then nothing, and then the real one.
 struct Handed {
     request: &'static [u8],
     shared: Arc<Mutex<Option<Gathered<Wire>>>>,
@@ -119,7 +119,7 @@ impl AsyncWrite for Handed {
     fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         match self.stream() {
             Some(stream) => stream.poll_write(cx, bytes),
-            // The answer to the request that nobody sent.
+            // The answer to the request that no client sent.
             None => Poll::Ready(Ok(bytes.len())),
         }
     }

@@ -11,7 +11,7 @@ use server_runtime::{Place, Stream};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Sleep, sleep};
 
-/// The bytes that were read, then the rest. Keeps the connection's place for as long as somebody has the stream.
+/// The bytes that were read, then the rest. Keeps the connection's place for as long as the stream lives.
 pub(super) struct Wire {
     read: Bytes,
     stream: Stream,

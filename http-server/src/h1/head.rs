@@ -10,7 +10,7 @@ use super::plain;
 /// Header fields that a request may have; a larger [`Limits::headers`] has no effect.
 pub const MAX_HEADERS: usize = 128;
 
-/// Where the fields of a head are put. More than most clients send would make it larger for everybody.
+/// Where the fields of a head are put. Room for more than most clients send would make it larger for all.
 pub type Room<'b> = SmallVec<[Header<'b>; 24]>;
 
 /// How large a head may be.

@@ -83,7 +83,7 @@ impl Share {
         }
     }
 
-    /// Bytes that keep their part of the budget for as long as somebody has them.
+    /// Bytes that keep their part of the budget for as long as they live.
     pub(crate) fn keep(&mut self, bytes: Vec<u8>) -> Bytes {
         if self.bytes == 0 {
             return bytes.into();

@@ -172,7 +172,7 @@ impl From<Refused> for io::Error {
     }
 }
 
-/// Runs one command on a connection that nobody else uses yet.
+/// Runs one command on a connection that is not shared yet.
 async fn run(stream: &mut dyn Io, args: &[&str]) -> Result<(), Refused> {
     let mut out = Vec::new();
     put_command(&mut out, args);

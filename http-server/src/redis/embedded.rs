@@ -16,7 +16,8 @@ use tokio::time::MissedTickBehavior;
 /// How often what has expired is removed, as often as Redis does.
 const EXPIRE_EVERY: Duration = Duration::from_millis(100);
 
-/// Bytes of requests that are run before their replies are read: pipelined, they could ask for far more than anybody takes.
+/// Bytes of requests that are run before their replies are read: pipelined, they could ask for far more than any client
+/// takes.
 const PIECE: usize = 4 * 1024;
 
 /// A session with the server.

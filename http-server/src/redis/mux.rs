@@ -34,7 +34,7 @@ pub(crate) struct Ticket {
 }
 
 impl Ticket {
-    /// As a number, for callers who keep it for somebody else.
+    /// As a number, for `Later`, whose ids are numbers.
     pub(crate) fn to_bits(self) -> u64 {
         u64::from(self.generation) << 32 | u64::from(self.slot)
     }
@@ -271,7 +271,7 @@ impl Mux {
     /// A part of a reply to the oldest request.
     fn part(&mut self, bytes: &[u8]) -> Result<(), Unfit> {
         let Some(due) = self.queue.front() else { return Err(Unfit::NotAsked) };
-        // An answer to what has not been sent would be somebody else's.
+        // A reply to a request that has not been sent would be another request's.
         if due.start >= self.base + self.written as u64 {
             return Err(Unfit::NotAsked);
         }

@@ -33,7 +33,7 @@ const MAX_BYTES: usize = 8 * 1024 * 1024;
 const SHORT_JSON: usize = 256;
 
 /// Bytes of subscriptions that wait for Redis to read them; beyond, the connection is made anew, which asks for those alone
-/// that somebody still listens to.
+/// that still have listeners.
 const MAX_ASKED: usize = 1024 * 1024;
 
 /// Bytes read at once.

@@ -24,7 +24,7 @@ use crate::compress::Unmodified;
 /// Bytes of the longest name of a file on Linux.
 const NAME_MAX: usize = 255;
 
-/// The one name with a dot in front that is meant for everybody (RFC 8615).
+/// The one name with a dot in front that is meant for all clients (RFC 8615).
 const WELL_KNOWN: &[u8] = b".well-known";
 
 /// A directory whose files are served.

@@ -99,7 +99,7 @@ fn the_last_answer_of_http2_is_whole() {
     server.running.shutdown_handle().trigger();
     let mut writer = stream.try_clone().unwrap();
     let writing = std::thread::spawn(move || {
-        // Frames that nobody knows are read over; a few at a time, so that they are no flood.
+        // Unknown frames are read over; a few at a time, so that they are no flood.
         let unknown = [&[0, 0, 100, 0xfe, 0, 0, 0, 0, 0][..], &[0; 100]].concat();
         // The server's farewell is a PING with this payload, whose answer may come before it.
         while writer.write_all(&unknown).is_ok() {

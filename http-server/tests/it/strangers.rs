@@ -93,7 +93,7 @@ fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
     frame
 }
 
-/// Of a hundred bodies that nobody takes, those hold a piece that have their turn, not all.
+/// Of a hundred bodies that no client takes, those hold a piece that have their turn, not all.
 #[test]
 fn bodies_are_asked_in_their_turns() {
     let server = Server::start();

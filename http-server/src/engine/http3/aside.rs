@@ -44,7 +44,7 @@ impl Asides {
     ) -> Poll<Result<RecvStream, ConnectionError>> {
         while let Poll::Ready(stream) = self.poll_accept(shared, cx) {
             self.begun.push(Begun { stream: stream?, kind: Number::default() });
-            // Those that mean nothing are as many as somebody likes.
+            // A client may open any number of streams that mean nothing.
             shared.spend_aside();
         }
         let mut at = 0;

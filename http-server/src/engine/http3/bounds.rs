@@ -76,7 +76,7 @@ impl fmt::Display for Fault {
 
 impl std::error::Error for Fault {}
 
-/// How much of what carries nothing a connection may send in a second.
+/// The cost of frames without content that a connection may send in a second.
 #[derive(Debug)]
 pub(super) struct Budget {
     most: u32,
@@ -465,7 +465,7 @@ mod tests {
         // The static table's entry 31 twice, with 64 bytes each.
         assert_eq!(too_large(100), [1, 0xc0, 0, 0, 0, 0, 0, 0, 4, 0, 0, 0xdf, 0xdf]);
         check(request, &[frame(1, 10), frame(0x21, 4097)].concat(), 9, Err(Fault::Length(4097)));
-        // Frames that nobody knows, and data that is none, are left out.
+        // Unknown frames, and empty data, are left out.
         let means = [frame(1, 10), frame(0, 1)].concat();
         check(request, &[frame(1, 10), frame(0x21, 4096), frame(0, 1)].concat(), 1, Ok(&means));
         check(request, &[frame(1, 10), frame(0, 0), frame(0x41, 0), frame(0, 1)].concat(), 2, Ok(&means));

@@ -11,7 +11,8 @@ use tokio::sync::oneshot;
 
 use super::wire::Receiving;
 
-/// Bytes of a piece up to which it is gathered with others, and of what is gathered: a piece takes many times its byte of whoever keeps it.
+/// Bytes of a piece up to which it is gathered with others, and of all that are gathered: a piece of one byte takes
+/// many times its byte of memory.
 const SMALL: usize = 256;
 const TOGETHER: usize = 8 * 1024;
 
@@ -59,7 +60,8 @@ impl Incoming {
         body
     }
 
-    /// The client waits to be told to go on. Ready when somebody asks for what it holds back; an error if nobody does any more.
+    /// The client waits to be told to go on. Ready when the handler asks for the body; an error if the handler has
+    /// dropped it.
     pub(super) fn expect(&mut self) -> oneshot::Receiver<()> {
         let (sender, receiver) = oneshot::channel();
         self.expectation = Some(sender);

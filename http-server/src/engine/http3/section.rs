@@ -10,7 +10,7 @@ enum Name {
     Path,
     /// `:status` of an answer, and `:protocol`, which is for those to whom it was offered (RFC 9220).
     Forbidden,
-    /// Without a colon, or one that nobody knows, which h3 refuses.
+    /// Without a colon, or an unknown one, which h3 refuses.
     Other,
 }
 

@@ -29,7 +29,7 @@ pub(super) type Gone = Wait<Result<Option<VarInt>, StoppedError>>;
 /// Which requests are taken.
 #[derive(Default)]
 pub(super) struct Intake {
-    /// Of the request that was taken last: for whoever answers it.
+    /// Of the request that was taken last: for the task that answers it.
     gone: RefCell<Option<Gone>>,
     /// The id of the stream behind the last one that was taken.
     next: Cell<u64>,

@@ -105,7 +105,7 @@ impl Disk {
         }
     }
 
-    /// `None` if nobody has asked yet.
+    /// `None` if the device was not looked up yet.
     fn is_local(&self, device: u64) -> Option<bool> {
         let devices = self.devices.read().unwrap_or_else(PoisonError::into_inner);
         devices.iter().find(|(known, _)| *known == device).map(|(_, is_local)| *is_local)

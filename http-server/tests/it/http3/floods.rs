@@ -1,4 +1,4 @@
-//! More than anybody needs to send: frames, streams, resets and datagrams.
+//! More than any client needs to send: frames, streams, resets and datagrams.
 
 use std::net::{SocketAddr, UdpSocket};
 use std::time::Duration;
@@ -92,7 +92,7 @@ fn requests_that_are_none() {
     });
 }
 
-/// Datagrams of nobody, and handshakes that nobody goes on with.
+/// Datagrams of no connection, and handshakes that break off.
 #[test]
 fn datagrams() {
     let peer = Peer::start();
