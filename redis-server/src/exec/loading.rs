@@ -19,7 +19,7 @@ pub struct Loading {
     /// Bytes of all files, and of those that are loaded.
     total: AtomicU64,
     loaded: AtomicU64,
-    /// What the server used that has written the snapshot.
+    /// The memory of the server that wrote the snapshot.
     memory: AtomicU64,
     /// Whether another server's snapshot is loaded beside the data, which is served meanwhile.
     is_aside: AtomicBool,
@@ -66,7 +66,7 @@ pub struct Progress {
     pub total: u64,
     /// Those that are.
     pub loaded: u64,
-    /// What the server used that has written the snapshot, in bytes.
+    /// The memory of the server that wrote the snapshot, in bytes.
     pub memory: u64,
     /// How long it will take, if it goes on like this.
     pub left: u64,
@@ -102,7 +102,7 @@ impl Loading {
         *self.state() = State::Loads;
     }
 
-    /// A load of so many bytes begins, of a server that was ready before: who follows another gets a snapshot.
+    /// Begins a load of so many bytes on a server that was ready before: a replica gets a snapshot.
     pub(crate) fn begin_again(&self, bytes: u64) {
         let now = now_ms() / 1000;
         self.began.store(now, Relaxed);
@@ -131,7 +131,7 @@ impl Loading {
         self.changed.notify_all();
     }
 
-    /// The server ends: who loads is to stop, and nobody waits any longer.
+    /// Stops the load because the server ends, and ends all waits for it.
     pub(crate) fn give_up(&self) {
         let mut state = self.state();
         if matches!(*state, State::Loads) {
@@ -147,7 +147,7 @@ impl Loading {
         self.loaded.store(0, Relaxed);
     }
 
-    /// What the server used that has written the snapshot.
+    /// Notes the memory of the server that wrote the snapshot.
     pub(crate) fn note_memory(&self, bytes: u64) {
         self.memory.store(bytes, Relaxed);
     }

@@ -1,6 +1,6 @@
 //! Connections to other servers, and those that are kept for the next command.
 //!
-//! Whoever uses one waits for it on its own thread, so every step has a time limit.
+//! A thread that uses one blocks, so every step has a time limit.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -29,7 +29,7 @@ pub type Address = Vec<Box<[u8]>>;
 #[derive(Debug)]
 pub struct Peer {
     stream: TcpStream,
-    /// What has been received and not yet been read.
+    /// Bytes that have been received and not yet been read.
     input: Vec<u8>,
     /// The database that it works on, if that is known.
     pub db: Option<i64>,
@@ -59,7 +59,7 @@ pub fn connect_from_source(config: &Config, address: SocketAddr, timeout: Durati
     Ok(socket.into())
 }
 
-/// What is left of a time limit.
+/// The rest of a time limit.
 struct Limit(Instant);
 
 impl Limit {

@@ -1,4 +1,4 @@
-//! What another server has run and sends on, run here after it: a replica's stream, and slots that come.
+//! Runs the commands that another server has run and sends on: a replica's stream, and slots that come.
 
 use std::thread;
 use std::time::Duration;
@@ -81,7 +81,7 @@ impl Replay {
         Ok(())
     }
 
-    /// Nobody is answered, and nobody waits.
+    /// Ends a call without an answer and without a wait.
     fn end(&mut self, passed: Passed, args: Args<'_>, errors_before: u64) -> Result<(), Failed> {
         if let Passed::Blocked(waiting) = passed {
             waiting.leave(&self.client);

@@ -52,7 +52,7 @@ impl Still {
 /// Waits for windows, slow calls and scripts, as long as `goes_on` says nothing against it. Only a thread that serves nobody may call this.
 ///
 /// # Errors
-/// What it says.
+/// The error of `goes_on`.
 pub fn stand_still(instance: &Arc<Instance>, goes_on: impl Fn() -> io::Result<()>) -> io::Result<Still> {
     loop {
         goes_on()?;

@@ -41,7 +41,7 @@ impl Replication {
     }
 }
 
-/// Removes what was over before the server started: whoever goes on with the stream is told so.
+/// Removes keys that had expired before the server started. Replicas that go on with the stream are told so.
 fn expire(instance: &Instance) {
     let (now, mut removed) = (now_ms(), 0);
     for database in instance.databases().iter().filter(|database| database.has_deadlines()) {

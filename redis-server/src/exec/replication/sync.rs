@@ -36,7 +36,7 @@ pub(super) enum Part {
     },
 }
 
-/// What a replica is sent: the snapshot, whose end is [`Part::End`] if it is whole, and then the stream.
+/// The bytes for a replica: the snapshot, whose end is [`Part::End`] if it is whole, and then the stream.
 #[derive(Debug)]
 pub(super) struct Feed {
     pub(super) head: String,
@@ -229,14 +229,14 @@ fn send_file(mut file: File, receivers: Receivers) -> io::Result<()> {
     fan.end(true)
 }
 
-/// What is written goes to every receiver that is still there. One that is slow holds the others up, until its connection
+/// Hands written bytes to every receiver that is still there. One that is slow holds the others up, until its connection
 /// ends for that.
 struct Fan {
     receivers: Receivers,
     buffer: Vec<u8>,
-    /// What tells the end, where there is no length.
+    /// The mark of the end, where there is no length.
     mark: String,
-    /// Whose snapshot in the making that is, which may be aborted while a receiver is slow.
+    /// The server whose snapshot in the making that is. The snapshot may be aborted while a receiver is slow.
     making: Option<Arc<Instance>>,
 }
 

@@ -1,4 +1,4 @@
-//! What a slow call works on, and a window wants to.
+//! The keys and databases that a slow call works on, and those that a window wants.
 
 use smallvec::SmallVec;
 
