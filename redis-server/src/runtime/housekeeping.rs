@@ -1,4 +1,4 @@
-//! What is done for all connections together, now and then: idle ones, slow ones, and their end at shutdown.
+//! Periodic work for all connections together: idle ones, slow ones, and their end at shutdown.
 
 use std::future::poll_fn;
 use std::rc::Rc;

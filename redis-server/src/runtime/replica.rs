@@ -85,7 +85,7 @@ impl Conn {
         let mut sent = 0;
         loop {
             let is_sent = self.output.is_empty();
-            // What does not fit into the socket waits where all replicas have it.
+            // Bytes that do not fit into the socket wait where all replicas have them.
             while is_sent && !self.is_done && self.output.len() < WINDOW {
                 match self.link.poll_next(cx, now) {
                     Poll::Ready(Next::Bytes(bytes)) => self.output.push(bytes),
