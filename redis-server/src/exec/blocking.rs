@@ -54,7 +54,7 @@ pub struct Parked {
     tracker: Option<Arc<Tracker>>,
     client: Arc<ClientShared>,
     instance: Arc<Instance>,
-    /// Taken by whoever ends the wait: the command that made a key ready, the deadline, CLIENT UNBLOCK.
+    /// Taken by the thread that ends the wait: for the command that made a key ready, the deadline, or CLIENT UNBLOCK.
     answer: Mutex<Option<Answer>>,
 }
 
@@ -329,8 +329,9 @@ fn serve_ready(cx: &mut Ctx<'_>) {
     cx.ready = left;
 }
 
-/// Serves what [`serve`] has left, each key with a view of its own, until no key is ready any more. `begin` is asked before
-/// each: `None` leaves it to somebody else, anything else lasts until it is served. `view` finds the keys that it needs.
+/// Serves keys that [`serve`] has left, each with a view of its own, until no key is ready any more. `begin` is asked
+/// before each: `None` leaves it to another thread, anything else lasts until it is served. `view` finds the keys that it
+/// needs.
 #[cold]
 pub fn serve_rest<G>(
     worker: &Worker,
@@ -368,7 +369,7 @@ fn serve_key(cx: &mut Ctx<'_>, next: &mut Ready) -> bool {
     let mut last = 0;
     while let Some(parked) = behind(database, &key, last) {
         last = parked.ticket;
-        // Valkey leaves a key whose time is over to whoever asks for it.
+        // Valkey leaves an expired key to the command that asks for it.
         let entry = if cx.instance.config.level().is_valkey() {
             cx.db.stored(&key).filter(|entry| !entry.is_expired(cx.db.over_by()))
         } else {
@@ -415,7 +416,8 @@ fn covers(cx: &mut Ctx<'_>, db: usize, keys: &[Key<'_>]) -> bool {
     is_free && keys.iter().all(|key| cx.db.is_writable(key))
 }
 
-/// A parked client in the place of the one that has made its key ready, who is back when this is dropped, by a panic too.
+/// A parked client in the place of the client that has made its key ready. The latter is back when this is dropped, by a
+/// panic too.
 struct Stead<'s, 'a> {
     cx: &'s mut Ctx<'a>,
     /// The client that has made the key ready.

@@ -23,9 +23,9 @@ pub struct ClientMemory {
     /// Of clients that are cut off and have not freed it yet.
     leaving: AtomicU64,
     evicted: AtomicU64,
-    /// Held by who cuts clients off.
+    /// Held by the thread that cuts clients off.
     turn: Mutex<()>,
-    /// Until when, in milliseconds of Unix time, there is nobody to be cut off.
+    /// Until when, in milliseconds of Unix time, no client can be cut off.
     spared_until: AtomicU64,
 }
 

@@ -64,7 +64,7 @@ pub enum InVain {
     Copies(Copies),
 }
 
-/// A key that has changed while somebody waited for it.
+/// A key that has changed while a client waited for it.
 #[derive(Clone, Debug)]
 pub struct Ready {
     /// Number of its database.
@@ -92,7 +92,7 @@ pub struct Ctx<'a> {
     pub(crate) serving: bool,
     /// The handler's wish to wait.
     pub(crate) block: Option<Block>,
-    /// Keys that became ready for those who wait for them.
+    /// Keys that became ready for clients that wait for them.
     pub(crate) ready: Vec<Ready>,
     /// Changes made since the call began.
     pub(crate) dirty: Cell<u64>,
@@ -180,7 +180,7 @@ impl<'a> Ctx<'a> {
         self.serving
     }
 
-    /// Whether what runs was said by others, who alone know: a file that is loaded, or a primary.
+    /// Whether the command comes from a source that alone decides: a file that is loaded, or a primary.
     pub fn is_told_by_others(&self) -> bool {
         self.worker.loads
     }
@@ -221,7 +221,7 @@ impl<'a> Ctx<'a> {
         self.worker.refused(Some(row), error);
     }
 
-    /// Accounts for a command of somebody else that the call has made fail.
+    /// Accounts for a command of another client that the call has made fail.
     pub fn failed(&self, row: &Row, error: &Error) {
         self.worker.failed(row, error);
     }
@@ -234,7 +234,7 @@ impl<'a> Ctx<'a> {
         }
     }
 
-    /// Shows the call to those who monitor before what it runs itself.
+    /// Shows the call to clients that monitor, before the commands that it runs itself.
     pub fn show_to_monitors(&self, args: Args<'_>) {
         self.worker.show_to_monitors(self, args);
     }
@@ -378,7 +378,7 @@ impl<'a> Ctx<'a> {
         }
     }
 
-    /// Must follow every change of a key: transactions that watch it fail, those who wait for it are looked after,
+    /// Must follow every change of a key: transactions that watch it fail, clients that wait for it are looked after,
     /// and the change is counted.
     #[inline]
     pub fn changed(&mut self, key: &Key<'_>, event: Event) {
@@ -403,7 +403,7 @@ impl<'a> Ctx<'a> {
         }
     }
 
-    /// [`Ctx::changed`] of which nobody is notified.
+    /// [`Ctx::changed`] without a notification.
     pub fn changed_silently(&mut self, key: &Key<'_>) {
         self.note_local(key);
         self.touched(key);
@@ -423,7 +423,7 @@ impl<'a> Ctx<'a> {
         }
     }
 
-    /// A key has changed that somebody may watch, or have read and kept.
+    /// A key has changed that clients may watch, or have read and kept.
     fn seen(&mut self, database: &Database, key: &Key<'_>) {
         database.touch(key);
         if database.any_tracker() {
@@ -476,7 +476,7 @@ impl<'a> Ctx<'a> {
         self.ready.push(Ready { db, key: key.into(), needs: Vec::new() });
     }
 
-    /// Has everybody looked after who waits for a key of database `db` (`SWAPDB`).
+    /// Looks after all clients that wait for a key of database `db` (`SWAPDB`).
     pub fn all_ready(&mut self, db: usize) {
         let keys = self.instance.database(db).awaited_keys();
         self.ready.extend(keys.into_iter().map(|key| Ready { db, key, needs: Vec::new() }));
@@ -538,8 +538,8 @@ impl<'a> Ctx<'a> {
         None
     }
 
-    /// Whether a blocking command must leave `key` to those who have waited longer for a value of its type; they are looked
-    /// after then.
+    /// Whether a blocking command must leave `key` to clients that have waited longer for a value of its type; they are
+    /// looked after then.
     pub fn others_wait(&mut self, key: &Key<'_>) -> bool {
         let wait = !self.serving && self.may_block && blocking::is_awaited(&self.db, key);
         if wait {

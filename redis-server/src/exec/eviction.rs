@@ -129,7 +129,7 @@ pub struct Evictor {
 }
 
 /// Evicts keys until `maxmemory` is kept, for no longer than `maxmemory-eviction-tenacity` allows. The caller must hold no
-/// lock of a shard, and be at work for nobody: eviction enters like a command does, so that no key goes in the middle of a
+/// lock of a shard, and must not be at work: eviction enters like a command does, so that no key goes in the middle of a
 /// script. While a script runs for too long there is no room.
 #[cold]
 pub fn make_room(worker: &Worker) -> Room {
@@ -141,7 +141,7 @@ pub fn make_room(worker: &Worker) -> Room {
     })
 }
 
-/// [`make_room`] for who is at work.
+/// [`make_room`] for a thread that is at work.
 #[cold]
 pub fn make_room_inside(worker: &Worker) -> Room {
     with_turns(worker, |policy| worker.evictor.borrow_mut().run(worker, policy))

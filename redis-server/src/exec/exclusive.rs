@@ -5,7 +5,7 @@
 //! than most scripts do. Instead each worker says when it is at work, in a place of its own that costs it no contention.
 //! A thread that wants to be alone waits until no other is at work.
 //!
-//! There is no other door: eviction, the removal of expired keys that nobody asks for, and commands all enter by it.
+//! There is no other door: eviction, the active removal of expired keys, and commands all enter by it.
 //!
 //! No worker's thread waits for a slow call, neither for its locks nor for its end:
 //!
@@ -255,7 +255,7 @@ impl Exclusive {
         activity
     }
 
-    /// Begins a worker's work, when nobody is alone any more.
+    /// Begins a worker's work, when no thread is alone any more.
     ///
     /// # Errors
     /// [`Busy`].
@@ -271,7 +271,7 @@ impl Exclusive {
         self.enter_later(activity)
     }
 
-    /// Begins a worker's work, unless somebody is alone: for what has time until later.
+    /// Begins a worker's work, unless a thread is alone: for work that has time until later.
     pub fn try_enter<'a>(&self, activity: &'a Activity) -> Option<Inside<'a>> {
         activity.begin();
         let state = self.state.load(SeqCst);
@@ -282,7 +282,7 @@ impl Exclusive {
         None
     }
 
-    /// Waits until nobody is alone, then begins before anybody else is.
+    /// Waits until no thread is alone, then begins before another thread is alone.
     #[cold]
     fn enter_later<'a>(&self, activity: &'a Activity) -> Result<Inside<'a>, Busy> {
         if self.is_loading() {
@@ -358,8 +358,8 @@ impl Exclusive {
         Ok(alone)
     }
 
-    /// Begins a slow call that will lock what it marks, when nobody is alone or waits to be. Only a thread of slow calls
-    /// may call this; it may take long.
+    /// Begins a slow call that will lock what it marks, when no thread is alone or waits to be. Only a thread of slow
+    /// calls may call this; it may take long.
     ///
     /// # Errors
     /// [`Busy`], unless the caller is `patient`.
@@ -385,7 +385,7 @@ impl Exclusive {
         Ok(Self::begin_slow(instance, line, marks))
     }
 
-    /// [`Exclusive::enter_slow`], unless somebody is alone, or waits to be.
+    /// [`Exclusive::enter_slow`], unless a thread is alone, or waits to be.
     pub fn try_enter_slow(instance: &Arc<Instance>, marks: Marks) -> Option<Slow> {
         let exclusive = &instance.exclusive;
         let line = lock(&exclusive.line);
@@ -458,7 +458,7 @@ impl Exclusive {
         self.state.load(SeqCst) & TURN
     }
 
-    /// Waits a little for who is alone.
+    /// Waits a little for the thread that is alone.
     fn spin(&self) {
         for _ in 0..SPINS {
             if self.state.load(Relaxed) & TURN != ALONE {
@@ -481,12 +481,12 @@ impl Exclusive {
         }
     }
 
-    /// Whether somebody is alone, and who else comes waits.
+    /// Whether a thread is alone, and all others wait.
     pub fn is_stopped(&self) -> bool {
         self.state.load(Relaxed) & TURN != OPEN
     }
 
-    /// Whether somebody is alone for too long, or data is loaded.
+    /// Whether a thread is alone for too long, or data is loaded.
     #[inline]
     pub fn is_busy(&self) -> bool {
         self.state.load(Relaxed) & TURN >= BUSY
@@ -519,12 +519,13 @@ impl Exclusive {
         self.change(OPEN);
     }
 
-    /// For a thread with which nobody else is at work, as nobody is served yet or as it is a part of a call that is alone.
+    /// For a thread that is at work without any other, as no client is served yet or as it is a part of a call that is
+    /// alone.
     pub fn already_stopped(instance: &Arc<Instance>) -> Alone {
         Alone::new(instance, false)
     }
 
-    /// Has nobody wait any longer. Only who is alone may call this.
+    /// Fails all waiters with [`Busy`]. The caller must be alone.
     pub fn make_busy(&self) {
         self.change(BUSY);
     }
@@ -539,12 +540,12 @@ impl Exclusive {
         self.alone_nanos.store(self.alone_nanos.load(Relaxed) + nanos, Relaxed);
     }
 
-    /// Nanoseconds that somebody was alone, so far.
+    /// Nanoseconds for which a thread was alone, so far.
     pub fn alone_nanos(&self) -> u64 {
         self.alone_nanos.load(Relaxed)
     }
 
-    /// While somebody is alone nothing is marked.
+    /// While a thread is alone nothing is marked.
     fn change(&self, state: u32) {
         let line = lock(&self.line);
         let rest = self.rest.load(SeqCst);

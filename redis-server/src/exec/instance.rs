@@ -121,7 +121,7 @@ pub struct Instance {
     pause: AtomicU64,
     /// For how many reasons of the server's own writes wait: it hands its place over, or ends.
     holds: AtomicU64,
-    /// Whether expired keys are removed that nobody asks for (`DEBUG SET-ACTIVE-EXPIRE`).
+    /// Whether expired keys are actively removed (`DEBUG SET-ACTIVE-EXPIRE`).
     active_expire: AtomicBool,
     runtime: OnceLock<server_runtime::Handle>,
     renamed: Renamed,
@@ -448,19 +448,19 @@ impl Instance {
         }
     }
 
-    /// Whether data is imported (`import-mode`): nothing of it is removed that whoever brings it has not removed.
+    /// Whether data is imported (`import-mode`): only the client that imports removes any of it.
     #[inline]
     pub fn is_importing(&self) -> bool {
         self.config.is_on(settings::IMPORT_MODE) && !self.replication.is_replica()
     }
 
-    /// Whether keys whose time is over stay where they are: a replica's primary says when they go, or who imports them.
+    /// Whether keys whose time is over stay where they are: a replica's primary, or the client that imports them, says when they go.
     #[inline]
     pub fn keeps_expired(&self) -> bool {
         self.replication.is_replica() || self.config.is_on(settings::IMPORT_MODE)
     }
 
-    /// Whether expired keys are removed that nobody asks for.
+    /// Whether expired keys are actively removed.
     pub fn active_expire(&self) -> bool {
         self.active_expire.load(Relaxed) && !self.is_importing()
     }

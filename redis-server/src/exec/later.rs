@@ -13,7 +13,8 @@ use crate::exec::worker::Worker;
 
 type Places = HashMap<(usize, Box<[u8]>), u64>;
 
-/// The keys by database, each with the first moment at which somebody wants it looked after, in milliseconds of Unix time.
+/// The keys by database, each with the first moment at which a command wants it looked after, in milliseconds of Unix
+/// time.
 #[derive(Debug, Default)]
 pub struct Later {
     places: Mutex<Places>,

@@ -121,7 +121,7 @@ impl Loading {
         self.is_aside.store(on, Relaxed);
     }
 
-    /// A load has ended; says so to those who wait.
+    /// Ends a load, and tells the threads that wait for it.
     pub(crate) fn end(&self, result: Result<(), String>) {
         let mut state = self.state();
         if matches!(*state, State::Loads) {
@@ -157,7 +157,7 @@ impl Loading {
         self.loaded.fetch_add(bytes, Relaxed);
     }
 
-    /// Tells the log how far it is, now and then, and whoever supervises the process.
+    /// Tells the log and the service manager how far it is, now and then.
     pub(crate) fn tell(&self, supervisor: Option<&Supervisor>) {
         let (now, told) = (now_ms() / 1000, self.told.load(Relaxed));
         if now >= told + TOLD_EVERY && self.told.compare_exchange(told, now, Relaxed, Relaxed).is_ok() {

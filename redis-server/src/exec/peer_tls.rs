@@ -75,7 +75,7 @@ fn certificates(path: &str) -> io::Result<Vec<CertificateDer<'static>>> {
     found.map_err(|error| unusable(path, error))
 }
 
-/// Trusts whom the authorities have signed, and the authorities themselves, whatever name stands there: servers know each other by
+/// Trusts the authorities and all certificates that they have signed, whatever name stands there: servers know each other by
 /// address, and the genuine one asks for no name either.
 #[derive(Debug)]
 struct AnyName {

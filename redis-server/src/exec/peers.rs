@@ -22,7 +22,7 @@ const CHUNK: usize = 64 * 1024;
 /// Longest line that is taken for an answer.
 const MAX_LINE: usize = 1024;
 
-/// Where a connection leads and as whom: connections are kept by these words.
+/// The address of a connection and its user: connections are kept by these words.
 pub type Address = Vec<Box<[u8]>>;
 
 /// A connection to another server.
@@ -151,7 +151,7 @@ impl Peer {
     }
 }
 
-/// Connections that nobody uses at present.
+/// Connections that are not in use at present.
 #[derive(Default)]
 pub struct Peers(Mutex<HashMap<Address, Peer>>);
 

@@ -28,7 +28,7 @@ pub(crate) fn check_command(
         return Ok(());
     }
     if !client.identity.may_enter(&instance.acl) {
-        // A user that is gone: the client goes too, if nobody has told its connection yet.
+        // A user that is gone: the client goes too, if its connection has not been told yet.
         client.close |= client.identity.is_gone();
         return if row.command.flags.has(Flags::NO_AUTH) { Ok(()) } else { Err(Error::NoAuth) };
     }

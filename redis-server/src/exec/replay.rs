@@ -19,7 +19,7 @@ const NAP: Duration = Duration::from_millis(1);
 /// Most bytes of a reply that an error repeats.
 const SHOWN: usize = 200;
 
-/// Runs commands in their order, for nobody to see.
+/// Runs commands in their order, without showing them to clients.
 pub(super) struct Replay {
     pub(super) worker: Worker,
     pub(super) client: Client,

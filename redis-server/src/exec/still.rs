@@ -43,7 +43,7 @@ impl Still {
         Ok(Self { alone, _units: units })
     }
 
-    /// For a thread that is at work with nobody else, as nobody is served yet.
+    /// For a thread that is at work without any other, as no client is served yet.
     pub fn before_service(instance: &Arc<Instance>) -> Self {
         Self { alone: Exclusive::already_stopped(instance), _units: instance.replication.units.lock() }
     }

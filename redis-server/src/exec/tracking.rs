@@ -144,7 +144,7 @@ pub fn flushed(cx: &mut Ctx<'_>) {
     }
 }
 
-/// At the end of a window, under its locks: those who track by prefix are told of what its calls have changed.
+/// At the end of a window, under its locks: tells clients that track by prefix of the changes by its calls.
 #[inline]
 pub fn broadcast(worker: &Worker) {
     if !worker.changed_keys.borrow().is_empty() {

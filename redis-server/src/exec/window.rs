@@ -86,7 +86,7 @@ fn run_apart(worker: &Worker, client: &mut Client, calls: &[Call<'_>], reply: &m
     (calls.len(), Passed::Done)
 }
 
-/// Begins a worker's work while somebody is alone for too long, or data is loaded: without being counted as at work, if all calls may
+/// Begins a worker's work while a thread is alone for too long, or data is loaded: without being counted as at work, if all calls may
 /// run then; else refuses them.
 #[cold]
 #[inline(never)]
@@ -145,7 +145,7 @@ fn before_window(worker: &Worker, client: &Client, reply: &mut Reply) {
     }
 }
 
-/// Runs calls under one set of locks until one makes a key ready that somebody waits for.
+/// Runs calls under one set of locks until one makes a key ready that a client waits for.
 pub(crate) fn run_window(worker: &Worker, client: &mut Client, calls: &[Call<'_>], reply: &mut Reply) -> Window {
     before_window(worker, client, reply);
     match calls {
@@ -413,7 +413,7 @@ fn footprint_of_queue(multi: &Multi) -> Footprint {
 }
 
 /// Runs a command of one that is alone with the data, a script or a transaction, under locks of its own, and accounts for
-/// it. Returns keys that somebody waits for and that have become ready.
+/// it. Returns keys that clients wait for and that have become ready.
 pub(crate) fn run_among_others<'a>(
     worker: &'a Worker,
     client: &'a mut Client,

@@ -34,9 +34,9 @@ pub struct Worker {
     pub scratch: RefCell<Scratch>,
     /// Its state between evictions.
     pub evictor: RefCell<Evictor>,
-    /// Keys that the window under way has changed, and by which client, while anybody tracks by prefix.
+    /// Keys that the window under way has changed, and by which client, while any client tracks by prefix.
     pub changed_keys: RefCell<Vec<ChangedKey>>,
-    /// Whether somebody tells this worker's clients when the server ends.
+    /// Whether this worker's clients are told when the server ends.
     pub watches_shutdown: Cell<bool>,
     /// Where this worker says that it is at work.
     pub activity: Arc<Activity>,
@@ -48,7 +48,7 @@ pub struct Worker {
     pub is_script: bool,
     /// Whether it asks of each call if this node of a cluster serves its keys.
     pub routes: bool,
-    /// Whether it runs what others have said, who alone say what goes when: files that are loaded, or a primary.
+    /// Whether it runs commands of a source that alone decides which keys go when: files that are loaded, or a primary.
     pub loads: bool,
     /// The standstill that a call holds.
     pub(crate) still: Option<Still>,
@@ -123,7 +123,7 @@ impl Worker {
         worker
     }
 
-    /// One that loads an append-only file, which counts for nobody.
+    /// A worker that loads an append-only file, which counts for no client.
     pub fn of_loader(instance: Arc<Instance>) -> Self {
         let stats = instance.stats.aside();
         Self { loads: true, routes: false, ..Self::counting(instance, stats, Scratch::default()) }
@@ -246,7 +246,7 @@ impl Worker {
         }
     }
 
-    /// Records a call that is slow, or that somebody wants to see.
+    /// Records a call that is slow, or that an observer wants to see.
     #[cold]
     pub fn observe(&self, cx: &Ctx<'_>, call: &Call<'_>, nanos: u64) {
         let &Call { row, args } = call;
@@ -317,7 +317,7 @@ impl Worker {
         }
     }
 
-    /// Shows a command to those who monitor before it runs.
+    /// Shows a command to clients that monitor before it runs.
     pub(crate) fn show_to_monitors(&self, cx: &Ctx<'_>, args: Args<'_>) {
         let observers = &self.instance.observers;
         if observers.threshold() == 0

@@ -111,8 +111,8 @@ impl Workers {
         }
     }
 
-    /// Wakes clients, each by the worker's thread that has it: another thread spends one call of the system on each worker, not on
-    /// each client, and nobody takes its processor before all are told.
+    /// Wakes clients, each by the worker's thread that has it. Another thread spends one system call on each worker, not on each
+    /// client, and no woken thread takes its processor before all are told.
     pub fn wake(&self, clients: impl IntoIterator<Item = (ThreadId, Arc<ClientShared>)>) {
         let members = lock(&self.members);
         for (thread, client) in clients {

@@ -85,7 +85,7 @@ pub struct Aof {
     /// Held while [`Aof::until`] is decided.
     reviewing: Mutex<()>,
     pen: Mutex<Pen>,
-    /// The cut of a base that whatever writes next has to heed. Held while the cut is made.
+    /// The cut of a base that the next writer has to heed. Held while the cut is made.
     cut: Mutex<Option<Cut>>,
     /// Clients whose replies wait.
     waiters: Waiters,

@@ -12,7 +12,7 @@ use crate::exec::priority;
 
 /// Keys of a slot that are removed under one lock.
 const SLICE: usize = 256;
-/// How long those are waited for who work with a slot's keys, between two looks.
+/// How long to wait, between two looks, for threads that work with a slot's keys.
 const NAP: Duration = Duration::from_millis(1);
 
 /// See the module.

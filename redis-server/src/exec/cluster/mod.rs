@@ -43,7 +43,7 @@ pub struct Cluster {
     served: Slots,
     /// Slots whose reads it serves for clients that have said READONLY.
     readable: Slots,
-    /// Which slots it is to which nobody writes: another number for each set of them, 0 for none.
+    /// The number of the set of slots that take no writes: another number for each set, 0 for none.
     holding: AtomicU64,
     /// How many such sets there were.
     holdings: AtomicU64,

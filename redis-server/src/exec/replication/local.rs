@@ -10,7 +10,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use crate::exec::instance::Instance;
 use crate::keyspace::Access;
 
-/// Keys that are remembered; others stay until somebody removes them.
+/// Keys that are remembered; others stay until a client removes them.
 const KEYS_MAX: usize = 100_000;
 
 /// See the module.

@@ -275,7 +275,7 @@ impl Replication {
         Ids { id: state.id.clone(), second: state.second.clone() }
     }
 
-    /// Whether the end of the stream is kept for those who come back.
+    /// Whether the end of the stream is kept for replicas that come back.
     pub fn has_backlog(&self) -> bool {
         self.state().has_backlog
     }
@@ -474,7 +474,7 @@ impl Replication {
         }
     }
 
-    /// Says whom this server follows from now on. Returns which of those whom it has followed that is, if it is another one.
+    /// Sets the primary that this server follows from now on. Returns the number of this choice, if it is another primary.
     fn set_primary(&self, instance: &Instance, target: Option<(String, u16)>, still: &Still) -> Option<u64> {
         let mut state = self.state();
         if state.follows(target.as_ref()) {
@@ -599,7 +599,7 @@ impl Replication {
         self.tick(instance, now);
     }
 
-    /// Replicas are sent a sign of life, and what is kept for nobody goes.
+    /// Sends replicas a sign of life, and drops a backlog that no replica needs.
     fn tick(&self, instance: &Instance, now: u64) {
         let mut state = self.state();
         let ping = instance.config.uint(settings::REPL_PING_REPLICA_PERIOD) * 1000;

@@ -397,7 +397,7 @@ impl Running {
     }
 }
 
-/// A client of nobody's.
+/// A client without a connection.
 pub(crate) fn nobody(worker: &Worker) -> Client {
     let shared = ClientShared::new(0, String::new(), String::new(), -1, worker.now_ms());
     Client::new(Arc::new(shared), Identity::newcomer(&worker.instance.acl))

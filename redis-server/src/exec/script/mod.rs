@@ -72,7 +72,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Scripts {
-    /// Calls `work` with the engine. Only who is alone with the data may call this.
+    /// Calls `work` with the engine. The caller must be alone with the data.
     pub(crate) fn with_engine<R>(&self, work: impl FnOnce(&mut Engine) -> R) -> R {
         let mut engine = lock(&self.engine).take().unwrap_or_default();
         let result = work(&mut engine);

@@ -23,7 +23,7 @@ pub enum Marks {
         /// How.
         access: Access,
     },
-    /// A walk that locks shard by shard, and looks at no values: only who has locked all of them is in its way.
+    /// A walk that locks shard by shard, and looks at no values: only a call that has locked all of them is in its way.
     Walk {
         /// The database's number; `None`: all of them.
         db: Option<usize>,

@@ -24,7 +24,7 @@ use crate::cluster::moves::{MoveInfo, Order, Progress, Ranges, Settled, parse_ra
 use crate::cluster::{NodeId, SlotSet};
 use crate::exec::instance::Instance;
 
-/// The way of orders to who has a move's connection.
+/// The way of orders to the owner of a move's connection.
 #[derive(Debug, Default)]
 pub struct Line {
     orders: Mutex<VecDeque<Order>>,
@@ -99,7 +99,7 @@ impl Cluster {
         instance.database(0).hide(slots.iter());
     }
 
-    /// An import is over: nothing is hidden any more, and those who have the stream of changes are told.
+    /// An import is over: nothing is hidden any more, and readers of the stream of changes are told.
     pub(super) fn settle(instance: &Instance, name: NodeId, settled: &Settled) {
         instance.database(0).show_slots(settled.slots.iter());
         if !settled.is_told || instance.replication.is_replica() {

@@ -87,7 +87,7 @@ pub struct Primary {
     pub had_stream: bool,
     /// Snapshots in a row that could not be loaded.
     pub failed_syncs: FailedSyncs,
-    /// Which of those whom it has followed: a thread that follows another one ends.
+    /// The number of this choice of a primary: a thread that follows another one ends.
     generation: u64,
     /// The connection to it.
     connection: Option<Arc<ClientShared>>,

@@ -125,7 +125,7 @@ impl Link {
     /// Takes a file for all data, alone with it.
     fn load(&self, wire: &mut Wire<'_>, path: &Path, incoming: &Incoming<'_>, alone: Alone) -> Result<(), Ended> {
         let instance = &self.instance;
-        // As at the start, nobody is told LOADING for little.
+        // As at the start, clients are not told LOADING for little.
         let size = path.metadata()?.len();
         let is_told = size >= instance.config.uint(settings::LOADING_PROCESS_EVENTS_INTERVAL_BYTES);
         instance.loading.begin_again(size);
@@ -212,7 +212,7 @@ impl Link {
     /// Waits for room: the primary waits too, then.
     fn hand_on(&self, sender: &SyncSender<Vec<u8>>, bytes: &[u8]) -> Result<(), Ended> {
         if bytes.is_empty() {
-            // That would be the end for who reads, who may have left by then.
+            // An empty piece would be the end for the reader, which may have left by then.
             return Ok(());
         }
         let mut piece = bytes.to_vec();
@@ -298,7 +298,7 @@ fn not_loaded(error: LoadError) -> Ended {
     }
 }
 
-/// Does `work`, while the primary is told now and then that somebody is there.
+/// Does `work`, while the primary is told now and then that this server is there.
 fn alive<R: Send>(wire: &mut Wire<'_>, work: impl FnOnce() -> R + Send) -> R {
     thread::scope(|scope| {
         let worker = scope.spawn(work);

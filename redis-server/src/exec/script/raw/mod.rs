@@ -53,7 +53,7 @@ pub(super) fn interruptible<R>(yielder: &Yielder<(), Client>, work: impl FnOnce(
     result
 }
 
-/// Leaves the stack of the script of this thread, until somebody lets it go on; `deputy` stands in for its client.
+/// Leaves the stack of the script of this thread, until it is resumed; `deputy` stands in for its client.
 pub(super) fn suspend(deputy: Client) {
     let (yielder, main, running) = (YIELDER.replace(ptr::null()), MAIN.get(), call::leave());
     if !yielder.is_null() {
@@ -83,7 +83,7 @@ pub(super) struct Globals {
 #[derive(Clone, Copy)]
 pub(super) struct Main(*mut lua_State);
 
-// SAFETY: the pointer is used by who has the state: `Vm` holds both and, as this is not `Sync`, is used by one thread at a
+// SAFETY: the owner of the state uses the pointer: `Vm` holds both and, as this is not `Sync`, is used by one thread at a
 // time.
 unsafe impl Send for Main {}
 
@@ -222,8 +222,8 @@ pub(super) fn run(main: Main, entry: Ref, request: &mut Request<'_>) {
 
 /// Runs the function with the request's arguments.
 pub(super) unsafe extern "C-unwind" fn enter(state: *mut lua_State) -> c_int {
-    // SAFETY: only `run` calls it, and passes the address of its request, which outlives the call, and nobody else uses it
-    // meanwhile. The references are in the registry as long as the engine lives.
+    // SAFETY: only `run` calls it, and passes the address of its request, which outlives the call, and which no other code
+    // uses meanwhile. The references are in the registry as long as the engine lives.
     unsafe {
         let request = &mut *lua_touserdata(state, 1).cast::<Request<'_>>();
         lua_settop(state, 0);

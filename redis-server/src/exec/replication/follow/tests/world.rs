@@ -174,7 +174,7 @@ impl World {
         if is_one(&digests) && is_one(&ids) { Ok(()) } else { Err(format!("{digests:?} of {ids:?}")) }
     }
 
-    /// Clients write to whom they take for the primary.
+    /// Clients write to the server that they take for the primary.
     fn write(&mut self) {
         let primaries: Vec<_> = (0..self.nodes.len()).filter(|&number| self.nodes[number].target.is_none()).collect();
         if primaries.len() > 1 {
