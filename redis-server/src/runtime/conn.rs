@@ -540,7 +540,7 @@ impl Conn {
         self.client.shared.set_flag(flag::AWAITS, true);
     }
 
-    /// Begins to wait until a slow call of somebody else has ended.
+    /// Begins to wait until a slow call of another client has ended.
     pub(super) fn hold(&mut self, held: Held) {
         self.timer = held.until.map(sleep_until);
         self.client.held = Some(held);
@@ -667,7 +667,7 @@ impl Conn {
     }
 }
 
-/// Has the task polled again when the others, and those whom the sockets make ready by then, have been.
+/// Has the task polled again after the others, and after those that the sockets make ready by then.
 pub(super) fn end_turn(cx: &mut Context<'_>) {
     // A task that wakes itself stands before the sockets, which are looked at once in so many tasks.
     let _ = std::pin::pin!(tokio::task::yield_now()).poll(cx);

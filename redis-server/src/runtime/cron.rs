@@ -62,7 +62,7 @@ pub(super) async fn evict(worker: Rc<Worker>) {
     }
 }
 
-/// The removal of expired keys that nobody asks for.
+/// The active removal of expired keys.
 #[derive(Default)]
 struct Expiry {
     /// Where the last run stopped, in shards counted over all databases.

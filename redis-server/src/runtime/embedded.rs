@@ -18,7 +18,7 @@
 //!
 //! Nothing here waits. A blocking command leaves the session [waiting](Session::is_waiting); its reply comes out of
 //! [`Session::transmit`] once another session of the same instance, or its deadline, has ended the wait. [`expire`]
-//! removes what has expired and nobody asks for; call it now and then.
+//! removes expired keys that no command asks for; call it now and then.
 //!
 //! A command that panics ends its session, which is [closed](Session::is_closed) then and has nothing more to say; one that panics
 //! where it could change data ends the process, which is the whole program's (docs/internals/redis-server.md, "After a panic").

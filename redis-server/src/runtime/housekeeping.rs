@@ -60,8 +60,8 @@ pub(super) async fn turns(instance: Arc<Instance>, member: Arc<Member>) {
             Asked::GiveBack { all } => memory::give_back(all),
             Asked::Turn => {
                 let round = instance.workers.round();
-                // Tasks run in the order in which they became ready, and who yields is ready again behind those that
-                // the sockets make so.
+                // Tasks run in the order in which they became ready, and a task that yields is ready again behind those
+                // that the sockets make so.
                 tokio::task::yield_now().await;
                 instance.workers.turn_taken(round);
             }

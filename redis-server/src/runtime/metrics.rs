@@ -1,4 +1,4 @@
-//! The server's figures for Prometheus; they are read when somebody asks, and cost nothing until then.
+//! The server's figures for Prometheus; they are read when a client asks, and cost nothing until then.
 
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;

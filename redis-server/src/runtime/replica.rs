@@ -139,7 +139,7 @@ impl Conn {
         let _ = self.output.flush(cx, &mut self.stream, usize::MAX);
     }
 
-    /// Takes what the replica says. Ready when it has said all, or what nobody understands.
+    /// Takes the replica's input. Ready when the input has ended, or with an error if it is not understood.
     fn receive(&mut self, cx: &mut Context<'_>, now: u64) -> Poll<io::Result<()>> {
         let mut room = [0; 4096];
         loop {

@@ -175,7 +175,7 @@ pub fn start(
     }
     let config = &instance.config;
     let size = if config.is_on(settings::APPENDONLY) { aof::size(config) } else { snapshot::size(config) };
-    // As in the genuine server, nobody is told LOADING for little.
+    // As in the genuine server, clients are not told LOADING for little.
     if size < config.uint(settings::LOADING_PROCESS_EVENTS_INTERVAL_BYTES) {
         instance.loading.begin_again(size);
         load(&instance).map_err(StartError::Load)?;
