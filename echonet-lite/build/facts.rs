@@ -168,7 +168,7 @@ fn tokens(mut text: &str) -> Vec<&str> {
     tokens
 }
 
-/// What is left of a data type. Every method gives `None` for what it cannot read.
+/// The unread tokens of a data type. Every method returns `None` for tokens that it cannot read.
 struct Parser<'t> {
     tokens: Vec<&'t str>,
     types: &'t HashMap<&'t str, &'t str>,
@@ -292,7 +292,7 @@ impl<'t> Parser<'t> {
         Some([first.parse().ok()?, last.parse().ok()?])
     }
 
-    /// What stands between commas, up to `end`.
+    /// Reads the items between commas, up to `end`.
     fn list<T>(&mut self, end: &str, mut each: impl FnMut(&mut Self) -> Option<T>) -> Option<Vec<T>> {
         let mut items = vec![each(self)?];
         while self.eat(",") {

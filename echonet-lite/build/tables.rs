@@ -1,4 +1,4 @@
-//! Writes the constant tables: what `class::table` has functions for.
+//! Writes the constant tables that the functions of `class::table` read.
 
 use std::fmt::Write;
 

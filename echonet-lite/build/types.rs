@@ -22,7 +22,7 @@ pub(crate) fn modules(out: &mut String, classes: &[Class], statics: &mut Statics
         let mut specs = String::new();
         let mut taken = HashSet::new();
         for property in class.properties.iter().filter(|property| !property.is_superseded()) {
-            // What a class says as the super class does is one type for all devices.
+            // A property that a class has in the form of the super class is one type for all devices.
             let is_inherited = |other: &Property| {
                 (other.epc, &other.short_name, &other.data) == (property.epc, &property.short_name, &property.data)
             };

@@ -25,7 +25,7 @@ struct Flags {
     /// Seconds in which the room gets a degree warmer or cooler
     #[arg(long, default_value_t = 10.0)]
     pace: f64,
-    /// What tells this node from others
+    /// Number that tells this node from others
     #[arg(long, default_value_t = 3)]
     serial: u64,
 }

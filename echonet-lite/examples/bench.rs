@@ -52,7 +52,7 @@ enum End {
         /// Requests under way
         #[arg(long, default_value_t = 32)]
         window: u16,
-        /// Whom to ask
+        /// Node to ask
         node: NodeAddr,
         /// How often
         requests: u64,
@@ -64,7 +64,7 @@ enum End {
         /// Use the tokio endpoint instead of the blocking one
         #[arg(long)]
         tokio: bool,
-        /// Whom to ask
+        /// Node to ask
         node: NodeAddr,
         /// How often
         iterations: u64,
@@ -73,7 +73,7 @@ enum End {
     },
 }
 
-/// What the published benchmark reads.
+/// The properties that the published benchmark reads.
 const PROFILE: [u8; 12] = [0x80, 0x82, 0x83, 0x8A, 0x9D, 0x9E, 0x9F, 0xD3, 0xD4, 0xD5, 0xD6, 0xD7];
 
 struct Light(CommonProperties);
@@ -133,7 +133,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// As fast as it goes, and what is lost is not asked again, so that it is counted.
+/// Asks as fast as possible. A lost request is not sent again, so that it is counted.
 fn settings(window: u16) -> controller::Config {
     let mut config = controller::Config::new(1);
     config.window = window;
@@ -230,7 +230,7 @@ async fn published_tokio(
     Ok(tour.end()?)
 }
 
-/// What is asked next, and how it went.
+/// The progress of the requests, and their results.
 struct Tour {
     start: Instant,
     limit: Duration,

@@ -24,7 +24,7 @@ struct Flags {
     /// How long to search, in seconds
     #[arg(long, default_value_t = 3.0)]
     time: f64,
-    /// Whom to ask; without it, all are searched for
+    /// Node to ask; without it, all are searched for
     #[arg(requires = "object")]
     node: Option<NodeAddr>,
     /// Which of its objects to ask, such as 029001

@@ -67,7 +67,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     common::tell_where(&endpoint.interfaces());
     let rounds = tokio::time::interval(Duration::try_from_secs_f64(flags.interval)?);
     let searches = tokio::time::interval(Duration::try_from_secs_f64(flags.search)?);
-    // The end waits for nobody's answer.
+    // The end waits for no answer.
     tokio::select! {
         () = attend(&endpoint, rounds, searches) => Ok(()),
         ended = common::asked_to_end() => Ok(ended?),
@@ -80,7 +80,7 @@ async fn attend(endpoint: &Endpoint, mut rounds: Interval, mut searches: Interva
     let home = Arc::new(Mutex::new(Home::default()));
     let mut asking: BTreeMap<NodeAddr, JoinHandle<()>> = BTreeMap::new();
     let mut ask_once = |node| {
-        // Who still owes the answers of the round before is not asked anew.
+        // A node that still owes the answers of the last round gets no new requests.
         if asking.get(&node).is_none_or(JoinHandle::is_finished) {
             asking.insert(node, tokio::spawn(ask(endpoint.clone(), Arc::clone(&home), node)));
         }
@@ -106,7 +106,7 @@ async fn attend(endpoint: &Endpoint, mut rounds: Interval, mut searches: Interva
             _ = rounds.tick() => endpoint.nodes().iter().for_each(|node| ask_once(node.addr)),
             _ = searches.tick() => {
                 let endpoint = endpoint.clone();
-                // What is found comes as an event.
+                // Each node that the search finds comes as an event.
                 tokio::spawn(async move { endpoint.discover(Duration::from_secs(5)).await });
             }
         }

@@ -22,7 +22,7 @@ struct Flags {
     /// How many lights the node has
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u8).range(1..=127))]
     lights: u8,
-    /// What tells this node from others
+    /// Number that tells this node from others
     #[arg(long, default_value_t = 1)]
     serial: u64,
 }
@@ -35,7 +35,7 @@ struct Light {
 }
 
 impl Light {
-    /// What every light has, and the level; changes of level and mode are told to all.
+    /// The properties of every light, and the level. Changes of level and mode are announced.
     const ACCESS: PropertyAccess =
         GENERAL_LIGHTING.offering(&[LIGHT_LEVEL]).union(PropertyAccess::new(&[], &[], &[LIGHT_LEVEL, OPERATION_MODE]));
 

@@ -21,7 +21,7 @@ struct Flags {
     /// Seconds between two measurements
     #[arg(long, default_value_t = 5.0)]
     interval: f64,
-    /// What tells this node from others
+    /// Number that tells this node from others
     #[arg(long, default_value_t = 2)]
     serial: u64,
 }

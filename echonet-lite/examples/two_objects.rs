@@ -60,7 +60,7 @@ impl Object for Thermometer {
     }
 }
 
-/// Everything in the node: what the program changes keeps its type.
+/// Everything in the node, as one type: an object that the program changes keeps its own type.
 enum Thing {
     Light(Light),
     Thermometer(Thermometer),

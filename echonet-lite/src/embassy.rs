@@ -32,10 +32,10 @@ use crate::wire::{MULTICAST_V4, MULTICAST_V6, PORT};
 /// Datagrams that may wait in each direction, and the bytes for them.
 const DATAGRAMS: usize = 4;
 const BYTES: usize = 1024;
-/// The longest request and the longest answer; what is longer is dropped, or refused in part.
+/// The longest request and the longest answer. A longer request is dropped; a longer answer is refused in part.
 const DATAGRAM: usize = 512;
 
-/// What a [`Server`] works with; a static, so that it does not grow the task.
+/// The memory of a [`Server`]; a static, so that it does not grow the task.
 pub struct Buffers {
     metadata: [[PacketMetadata; DATAGRAMS]; 2],
     bytes: [[u8; BYTES]; 2],

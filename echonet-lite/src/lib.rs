@@ -4,7 +4,7 @@
 //!
 //! - [`wire`]: frames as checked views of bytes and a writer into a buffer; neither allocates.
 //! - [`class`]: device classes as constant tables, and the typed values of their properties.
-//! - [`meter`]: what the values of a smart electric energy meter mean.
+//! - [`meter`]: the meaning of a smart electric energy meter's values.
 //! - [`node`]: the device side of a node without sockets and clocks: datagrams and time in, datagrams and deadlines out.
 //! - [`controller`]: the requesting side, in the same form.
 //! - `net` (feature): the sockets, for tokio and for blocking programs.

@@ -118,7 +118,7 @@ fn filter(level: &str) -> Result<Targets, Error> {
             "\"{level}\" is no level ({error}): expected error, warn, info, debug, trace, off or MODULE=LEVEL,…"
         ))
     })?;
-    // What rustls warns of is what strangers send; they could fill the log with it.
+    // The input of strangers causes rustls' warnings; strangers could fill the log with them.
     let is_quiet = matches!(filter.default_level(), Some(LevelFilter::WARN | LevelFilter::INFO));
     let names_it = filter.iter().any(|(target, _)| target.starts_with(RUSTLS));
     Ok(if is_quiet && !names_it { filter.with_target(RUSTLS, LevelFilter::ERROR) } else { filter })

@@ -1,4 +1,4 @@
-//! What the examples share: where to listen, and how to end.
+//! The parts that the examples share: where to listen, and how to end.
 
 use std::net::IpAddr;
 

@@ -37,7 +37,7 @@ const INF: &str = "Part II, 4.2.3.4";
 const SET_GET: &str = "Part II, 4.2.3.5";
 const FRAME: &str = "Part II, 3.2";
 
-/// What every object answers, the node profile too.
+/// Rows that every object answers, the node profile too.
 pub(super) const ALL: &[Row] = &[
     row("get.one", "Get of a property is answered by Get_Res", GET, "62 01 80 00", "72 01 80 01 3?"),
     row(
@@ -78,7 +78,7 @@ pub(super) const ALL: &[Row] = &[
     ),
 ];
 
-/// What every object refuses to write.
+/// Writes that every object refuses.
 pub(super) const REFUSED: &[Row] = &[
     row(
         "setc.unknown",
@@ -122,7 +122,7 @@ pub(super) const REFUSED: &[Row] = &[
     ),
 ];
 
-/// What every device does with its operation status.
+/// Writes of the operation status that every device answers.
 pub(super) const WRITES: &[Row] = &[
     row(
         "setc.own",
@@ -182,7 +182,7 @@ const SILENCE: &[(&str, &str, &str)] = &[
     ("silence.send-only", "the profile of nodes that only send", "1081 T 05FF01 0EF002 62 01 80 00"),
 ];
 
-/// What the rows of an object have in common.
+/// Values that the rows of an object have in common.
 pub(super) struct Place {
     pub(super) eoj: Eoj,
     /// A property that it does not have.
@@ -242,7 +242,7 @@ pub(super) fn examine_survival(link: &mut Link<'_>, report: &mut Report) -> io::
     Ok(())
 }
 
-/// Makes a request and returns what its answer says from the service on, or what is wrong with it.
+/// Makes a request and returns the bytes of its answer from the service on, or the fault of the answer.
 pub(super) fn ask(link: &mut Link<'_>, eoj: Eoj, body: &[u8]) -> io::Result<Result<Vec<u8>, Why>> {
     match link.ask(eoj, body)? {
         Ok((tid, frame)) => Ok(headed(&frame, tid, eoj).map_err(Why::Wrong)),
@@ -352,8 +352,9 @@ pub(super) fn digits(bytes: &[u8]) -> String {
     if bytes.is_empty() { "nothing".to_owned() } else { bytes.iter().map(|byte| format!("{byte:02X}")).collect() }
 }
 
-/// Asks for an announcement and returns what is announced to all from the service on. The answer has the identifier of the
-/// request (Part II, 3.2.2): what the node announces for reasons of its own, such as an earlier write, is none.
+/// Asks for an announcement and returns its bytes from the service on. The announcement has the identifier of the
+/// request (Part II, 3.2.2). One with another identifier does not count: the node sends it for a reason of its own,
+/// such as an earlier write.
 pub(super) fn announced(link: &mut Link<'_>, eoj: Eoj, body: &[u8], epc: u8) -> io::Result<Result<Vec<u8>, Why>> {
     let first = link.last_tid().wrapping_add(1);
     let is_answer = move |frame: &[u8], last: u16| {

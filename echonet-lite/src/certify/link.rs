@@ -1,4 +1,4 @@
-//! The way to the node: requests that are sent again until they are answered, and what was said.
+//! The way to the node: requests that are sent again until they are answered, and the exchanges.
 
 use core::net::{IpAddr, Ipv4Addr, SocketAddr};
 use core::time::Duration;
@@ -31,8 +31,8 @@ const STEADY: u32 = 32;
 const STEADY_TRIES: u32 = 3;
 /// The identifier before that of the first request.
 const FIRST_TID: u16 = 0x4000;
-/// In so many tries a request has to be answered with the same mistake before that counts: what others are told on this
-/// address can look the same once.
+/// A mistake counts once a request was answered with it in so many tries. An answer to another program on this address
+/// can look like a mistake once.
 const SEEN: u32 = 3;
 
 /// How a node is examined.
@@ -101,16 +101,16 @@ impl From<String> for Why {
     }
 }
 
-/// The transport, the transaction identifier of the next message, and what was said.
+/// The transport, the transaction identifier of the next message, and the exchanges.
 pub(super) struct Link<'t> {
     transport: &'t mut dyn Transport,
     pub(super) settings: Settings,
     tid: u16,
-    /// Whether the node has answered nothing at all lately: then nobody waits long for it.
+    /// Whether the node has answered nothing at all lately: then requests do not wait long for it.
     is_gone: bool,
     /// Requests that were not answered.
     missed: u32,
-    /// What answers usually take, and the longest that one has taken.
+    /// The usual response time, and the longest one so far.
     usual: Option<Duration>,
     slowest: Duration,
     /// Requests that were answered, and whether one of them had to be sent again for that.
@@ -120,7 +120,7 @@ pub(super) struct Link<'t> {
     is_strange: bool,
     /// Whether an answer took longer than it may.
     pub(super) is_slow: bool,
-    /// What was said for the item that is examined.
+    /// The exchanges for the item that is examined.
     log: Vec<Exchange>,
     is_added: bool,
     /// Everything that was sent.
@@ -321,8 +321,8 @@ impl<'t> Link<'t> {
         Ok(())
     }
 
-    /// Sends something and waits until the node tells all what was wanted; what it told. `is_it` gets what the node told and
-    /// the identifier of what was sent.
+    /// Sends a message and waits until the node announces the wanted frame; returns that frame. `is_it` gets each
+    /// announced frame and the identifier of the sent message.
     pub(super) fn hear(
         &mut self,
         eoj: Eoj,

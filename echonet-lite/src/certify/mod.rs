@@ -1,9 +1,9 @@
 //! A node held against the specification: a table of requests with the answers that are allowed, for the node profile, for
 //! every object that it names, and for every property of each by the tables of classes.
 //!
-//! It speaks by a socket of its own, because what it sends and reads are also messages that no controller would send or
-//! accept. The items are those of ECHONET Lite Specification 1.14, Part II, and of the device objects; nothing in it replaces
-//! the Consortium's own certification.
+//! It speaks by a socket of its own, because some of its messages, sent and read, are ones that no controller would
+//! send or accept. The items are those of ECHONET Lite Specification 1.14, Part II, and of the device objects; nothing
+//! in it replaces the Consortium's own certification.
 //!
 //! ```no_run
 //! use echonet_lite::certify::{Settings, certify};
@@ -38,7 +38,7 @@ use link::{Link, Sockets};
 /// lost is no verdict.
 ///
 /// # Errors
-/// The socket cannot be opened. Of an address without a node the report says that nobody [is there](Report::is_there).
+/// The socket cannot be opened. Of an address without a node the report says that none [is there](Report::is_there).
 pub fn certify(node: IpAddr, settings: &Settings) -> io::Result<Report> {
     let mut sockets = Sockets::open(node, settings)?;
     let is_shared = sockets.is_shared;

@@ -1,4 +1,4 @@
-//! What a device has to have and do, by the tables of its class.
+//! The requirements for a device, by the tables of its class.
 
 use std::format;
 use std::io;
@@ -15,7 +15,7 @@ use crate::wire::{Eoj, PROPERTY_MAP_MAX, PropertyAccess, PropertySet};
 const TABLES: &str = "device objects";
 const MAPS: &str = "Appendix, 2.1 and attachment 1";
 
-/// What the maps of an object say.
+/// The property maps of an object.
 pub(super) struct Maps {
     pub(super) get: PropertySet,
     pub(super) set: PropertySet,

@@ -1,4 +1,4 @@
-//! What a node says of itself.
+//! The requirements for a node's profile.
 
 use std::format;
 use std::io;
@@ -20,7 +20,7 @@ const INSTANCES: usize = 84;
 /// The properties that every node profile lets be read.
 const READABLE: [u8; 11] = [0x80, 0x82, 0x83, 0x8A, 0x9D, 0x9E, 0x9F, 0xD3, 0xD4, 0xD6, 0xD7];
 
-/// Examines the node profile, and returns the objects that it names, and what its rows have in common.
+/// Examines the node profile, and returns the objects that it names, and the values that its rows have in common.
 pub(super) fn examine(link: &mut Link<'_>, report: &mut Report) -> io::Result<(Vec<Eoj>, Place)> {
     let place = Place { eoj: NODE, absent: 0xFE, status: 0x30, stranger: NODE.with_instance(0x7E) };
     items::examine(link, &place, items::ALL, report)?;

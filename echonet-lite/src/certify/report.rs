@@ -1,4 +1,4 @@
-//! What came of it.
+//! The results of an examination.
 
 use core::fmt;
 use core::net::IpAddr;
@@ -16,22 +16,22 @@ pub struct Item {
     pub id: String,
     /// The object that it is about.
     pub eoj: Eoj,
-    /// What is required.
+    /// The requirement.
     pub requirement: String,
     /// Where that is written.
     pub source: &'static str,
-    /// What came of it.
+    /// The result.
     pub outcome: Outcome,
-    /// What was said: what it was judged by. Empty where it is about values that were read before.
+    /// The exchanges that the result rests on. Empty if it rests on values that were read before.
     pub exchanges: Vec<Exchange>,
 }
 
 /// A datagram that was sent to the node, and all that came until the next one was sent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Exchange {
-    /// What was sent.
+    /// The datagram that was sent.
     pub sent: Vec<u8>,
-    /// What came from the node, in order.
+    /// The datagrams that came from the node, in order.
     pub received: Vec<Vec<u8>>,
 }
 
@@ -40,7 +40,7 @@ pub struct Exchange {
 pub enum Outcome {
     /// It does.
     Passed,
-    /// It does not: what it did instead.
+    /// It does not; the text says how the node behaves instead.
     Failed(String),
     /// That could not be decided, and why.
     Undecided(String),
@@ -143,7 +143,7 @@ impl Report {
     }
 }
 
-/// What was said, a line for each datagram: `>` to the node, `<` from it.
+/// The exchanges, a line for each datagram: `>` to the node, `<` from it.
 fn said(exchanges: &[Exchange]) -> String {
     let digits = |bytes: &[u8]| bytes.iter().map(|byte| format!("{byte:02X}")).collect::<String>();
     let lines = exchanges.iter().flat_map(|exchange| {

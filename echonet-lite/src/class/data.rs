@@ -1,4 +1,4 @@
-//! What the EDT of a property says: the data types of the device objects.
+//! The data types of the device objects: the form of a property's EDT.
 
 use super::property::Names;
 
@@ -304,7 +304,7 @@ pub struct State {
     pub more: u16,
     /// Whether it can be read only: a Set of it is an error.
     pub read_only: bool,
-    /// What it says.
+    /// The meaning of the code.
     pub name: &'static str,
 }
 
@@ -331,13 +331,13 @@ pub struct Bitmap {
 /// Some bits of one byte of a bitmap.
 #[derive(Debug)]
 pub struct Flag {
-    /// What they tell of.
+    /// The meaning of the bits.
     pub name: &'static str,
     /// Which byte.
     pub index: u8,
     /// Which of its bits, all in one row.
     pub mask: u8,
-    /// What they say, of size 0: [`Data::State`] or [`Data::Level`].
+    /// The type of their number, of size 0: [`Data::State`] or [`Data::Level`].
     pub data: &'static Data,
 }
 
@@ -359,7 +359,7 @@ pub struct Array {
     pub minimum: u8,
     /// The most items.
     pub maximum: u8,
-    /// What an item says.
+    /// The type of an item.
     pub items: &'static Data,
 }
 
@@ -368,7 +368,7 @@ pub struct Array {
 pub struct Field {
     /// The name programs use, for example `dateAndTime`.
     pub short_name: &'static str,
-    /// What it says.
+    /// The type of the field.
     pub data: &'static Data,
     pub(super) names: Names,
 }

@@ -14,7 +14,8 @@ pub struct Class {
     pub short_name: &'static str,
     /// The releases of the device objects that have the class.
     pub releases: Releases,
-    /// The class's own properties, sorted by EPC, each in its newest form. What it inherits: [`Class::property`].
+    /// The class's own properties, sorted by EPC, each in its newest form. [`Class::property`] finds the inherited ones
+    /// too.
     pub properties: &'static [PropertySpec],
     /// Forms that properties had in earlier releases, sorted by EPC; none where the feature `earlier-releases` is off.
     pub superseded: &'static [PropertySpec],
@@ -99,7 +100,7 @@ impl Class {
         named.or_else(|| self.property(u8::try_from(hex(name)?).ok()?))
     }
 
-    /// What every device of the class offers: the properties that are required, the inherited ones too.
+    /// The access that every device of the class offers: the properties that are required, the inherited ones too.
     pub const fn mandatory(&self) -> PropertyAccess {
         let mut access = match self.super_class {
             Some(super_class) => super_class.mandatory().without(self.own),
@@ -115,8 +116,8 @@ impl Class {
         access
     }
 
-    /// What a device offers that has some optional properties besides the required ones: it lets them be read and
-    /// written where the class knows that service, and announces those that the class wants announced.
+    /// The access that a device offers with some optional properties besides the required ones. Each optional property
+    /// can be read and written where the class knows that service, and is announced where the class wants it announced.
     ///
     /// ```
     /// use echonet_lite::class::{SUPER_CLASS, PropertyAccess};

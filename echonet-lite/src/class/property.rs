@@ -14,7 +14,7 @@ pub struct PropertySpec {
     pub access: Access,
     /// The releases of the device objects that have it in this form.
     pub releases: Releases,
-    /// What its EDT says.
+    /// The data type of its EDT.
     pub data: &'static Data,
     /// The property to be written in the same message before this one is read (historical data: the day).
     pub atomic: Option<u8>,

@@ -18,7 +18,7 @@ pub trait Property: Sized {
     /// The class that has it; the super class (0x0000) for what every device has.
     const CLASS: ClassCode;
 
-    /// What an EDT says.
+    /// Reads the value from an EDT.
     ///
     /// # Errors
     ///
@@ -62,13 +62,13 @@ impl fmt::Display for EdtError {
 
 impl core::error::Error for EdtError {}
 
-/// What a [`Quantity`] or a [`Record`] is the value of.
+/// The property of which a [`Quantity`] or a [`Record`] is the value.
 pub trait Spec {
     /// The property's code.
     const EPC: u8;
     /// Its class.
     const CLASS: ClassCode;
-    /// What its values are.
+    /// The data type of its values.
     const DATA: &'static Data;
 }
 
@@ -170,7 +170,7 @@ impl<S: Spec> Quantity<S> {
         }
     }
 
-    /// What it says, as the tables have it.
+    /// The value as the tables have it.
     pub fn value(self) -> Value<'static> {
         let bytes = self.code.to_be_bytes();
         super::value::small(S::DATA, &bytes[4 - size(S::DATA)..])
@@ -291,7 +291,7 @@ impl<S: Spec, const MOST: usize> Record<S, MOST> {
         Ok(record)
     }
 
-    /// What it says.
+    /// The value as the tables have it.
     pub fn value(&self) -> Value<'_> {
         S::DATA.value(self.as_bytes())
     }

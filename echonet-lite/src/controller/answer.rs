@@ -1,4 +1,4 @@
-//! What a node said: owned, compact, in the order of the wire.
+//! Answers and notifications of nodes: owned, compact, in the order of the wire.
 
 use core::fmt;
 use core::time::Duration;
@@ -7,12 +7,12 @@ use std::vec::Vec;
 use super::NodeAddr;
 use crate::wire::{Eoj, Esv, PropertySet};
 
-/// The answer to a request: what became of every property that was asked for.
+/// The answer to a request: the outcome of every property that was asked for.
 ///
 /// Answers in parts are one answer here, in the order in which the parts came.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Answer {
-    /// Who answered.
+    /// The node that answered.
     pub node: NodeAddr,
     /// The object that answered: never instance 0.
     pub eoj: Eoj,
@@ -24,7 +24,7 @@ pub struct Answer {
 }
 
 impl Answer {
-    /// What became of each property.
+    /// The outcome of each property.
     pub fn outcomes(&self) -> impl Iterator<Item = Outcome<'_>> {
         self.outcomes.iter()
     }
@@ -63,14 +63,14 @@ impl fmt::Display for Answer {
     }
 }
 
-/// What became of one property of a request.
+/// The outcome of one property of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Outcome<'a> {
     /// The property.
     pub epc: u8,
     /// Whether it was to be written, not read.
     pub written: bool,
-    /// What became of it.
+    /// The status of the property.
     pub status: Status,
     /// The value that was read.
     pub value: Option<&'a [u8]>,
@@ -83,7 +83,7 @@ impl Outcome<'_> {
     }
 }
 
-/// What became of one property of a request.
+/// The status of one property of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Status {
     /// It was read or written. A write without confirmation counts as done when no refusal came in time.
@@ -150,14 +150,14 @@ impl fmt::Debug for Outcomes {
     }
 }
 
-/// What a node announced (INF), or told this controller (INFC).
+/// The announcement of a node (INF), or its message to this controller (INFC).
 #[derive(Clone, PartialEq, Eq)]
 pub struct Notification {
-    /// Whose news it is.
+    /// The node that sent it.
     pub node: NodeAddr,
-    /// Which object's.
+    /// The object that sent it.
     pub eoj: Eoj,
-    /// Whom it was told.
+    /// The object that it is for.
     pub deoj: Eoj,
     /// Whether the node wanted it confirmed (INFC); it has been.
     pub confirmed: bool,

@@ -1,4 +1,4 @@
-//! What a program can choose about a controller.
+//! The settings of a controller.
 
 use core::time::Duration;
 use std::vec::Vec;
@@ -16,13 +16,13 @@ pub struct Config {
     /// Seed of the first transaction identifier: different in each life of a program, so that answers to the life
     /// before are not taken for answers to this one.
     pub seed: u64,
-    /// Whether nothing is to be sent, as by `listen_only` of an endpoint: requests are refused, and nobody is interviewed.
+    /// Whether nothing is to be sent, as by `listen_only` of an endpoint: requests are refused, and no node is interviewed.
     pub listens_only: bool,
     /// The port that everything is sent to. Devices know no other than 3610.
     pub port: u16,
     /// How many requests may be outstanding at one node. 1 as the guidelines want it: one after the other.
     pub window: u16,
-    /// What time to leave between two requests to one node.
+    /// The time to leave between two requests to one node.
     pub spacing: Spacing,
     /// How often a request that reads is sent before it is given up. Each time with a fresh transaction identifier.
     pub tries: u8,
@@ -38,7 +38,7 @@ pub struct Config {
     pub max_timeout: Duration,
     /// How long answers to a request to all nodes, or to all instances of a class, are collected.
     pub gathering: Duration,
-    /// How often the search for nodes is sent, because a lost multicast datagram is missed by nobody.
+    /// How often the search for nodes is sent, because no node notices that a multicast datagram was lost.
     pub searches: u8,
     /// How much to find out about a node that is new.
     pub interview: Interview,
@@ -91,7 +91,7 @@ impl Config {
             max_nodes: 1024,
             max_objects: 1024,
             max_events: 4096,
-            // What fits into an Ethernet frame by IPv6.
+            // The most bytes that fit into an Ethernet frame by IPv6.
             max_frame: 1452,
         }
     }
@@ -120,9 +120,9 @@ pub enum Spacing {
 /// How much a controller finds out by itself about a node that it hears of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Interview {
-    /// Nothing: what it hears is remembered, nothing is asked.
+    /// Nothing: a node is known by its messages alone; no request is sent.
     Nothing,
-    /// The node profile: which objects there are, who made the node.
+    /// The node profile: the objects of the node, and its maker.
     Profile,
     /// The node profile, and the property maps of every object.
     Everything,

@@ -1,4 +1,4 @@
-//! What a controller has to say.
+//! The events of a controller.
 
 use std::string::String;
 
@@ -33,15 +33,16 @@ pub enum Event {
     Notification(Notification),
     /// A node that was not known.
     NodeFound(NodeAddr),
-    /// A known node announced itself: it started, or its address changed. What was remembered of it that can have
-    /// changed is forgotten.
+    /// A known node announced itself: it started, or its address changed. The controller forgets the facts about it
+    /// that can have changed.
     NodeAnnounced(NodeAddr),
     /// The objects of a node are not those that were known.
     NodeChanged(NodeAddr),
-    /// What [`Config::interview`](super::Config::interview) asks for is known about a node.
+    /// The facts about a node that [`Config::interview`](super::Config::interview) asks for are known.
     NodeReady(NodeAddr),
-    /// By its identification number and its objects, what was found at `addr` is the node that is known at `node`: one node
-    /// with addresses of both families. What comes from `addr` comes from `node` from now on, once.
+    /// By its identification number and its objects, the node found at `addr` is the node that is known at `node`: one
+    /// node with addresses of both families. Messages from `addr` count as messages from `node` from now on. A message
+    /// that comes from both counts once.
     NodeJoined {
         /// The node.
         node: NodeAddr,
@@ -52,8 +53,9 @@ pub enum Event {
     NodeLost(NodeAddr),
     /// A node that was lost is heard again.
     NodeReturned(NodeAddr),
-    /// At the address of a known node there is another one: it tells another identity ([`NodeId`](super::NodeId)). What
-    /// was known of the node at this address is forgotten; [`Self::NodeReady`] follows when the new one is known.
+    /// At the address of a known node there is another one: it tells another identity ([`NodeId`](super::NodeId)). The
+    /// controller forgets the node that was known at this address; [`Self::NodeReady`] follows when the new one is
+    /// known.
     NodeReplaced(NodeAddr),
     /// By its identification number a node seems to be at another address now. Nothing is diverted: there are makers who
     /// give all their devices the same number. The node at the old address is asked again who it is.
@@ -63,14 +65,14 @@ pub enum Event {
         /// Where it is.
         to: NodeAddr,
     },
-    /// An object that this program serves panicked: what it was asked for is not answered, and the node goes on.
+    /// An object that this program serves panicked. The request that called it gets no answer, and the node goes on.
     ObjectPanicked {
-        /// What the panic said.
+        /// The message of the panic.
         message: String,
     },
     /// So many messages came from nodes for which there is no place, and were dropped: see
     /// [`Config::max_nodes`](super::Config::max_nodes).
     CrowdedOut(u64),
-    /// Events that nobody took in time were dropped.
+    /// So many events were not taken in time, and were dropped.
     Missed(u64),
 }

@@ -1,4 +1,4 @@
-//! What names a node wherever it is.
+//! The identity of a node, the same at every address.
 
 use core::fmt;
 
@@ -16,7 +16,7 @@ pub enum NodeId {
 }
 
 impl NodeId {
-    /// What the node profile is asked for to confirm this identity.
+    /// The properties of the node profile that confirm this identity.
     pub(super) const fn properties(&self) -> &'static [u8] {
         match self {
             Self::Number(_) => &[0x83],

@@ -1,4 +1,4 @@
-//! Getting to know nodes: what they announce, what they answer to a search, and what they are asked because of it.
+//! Interviews of nodes: their announcements, their answers to a search, and the requests that follow.
 
 use std::vec::Vec;
 
@@ -11,10 +11,10 @@ use crate::wire::{Eoj, Message, PropertySet};
 /// How many instances one list of them can name (a value has 253 bytes for them).
 const LISTED_AT_ONCE: usize = 84;
 
-/// What a node is asked next.
+/// The next request to a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Step {
-    /// Who it is, and its list of instances.
+    /// The identity of the node, and its list of instances.
     Profile,
     /// The serial number of a node that has no identification number.
     Serial,
@@ -24,7 +24,7 @@ pub(super) enum Step {
     Maps(Eoj),
 }
 
-/// What follows a step.
+/// The action after a step.
 enum Next {
     Ask(Step),
     /// All is known.
@@ -98,7 +98,7 @@ impl Controller {
         }
     }
 
-    /// A step has ended. What was answered is known already.
+    /// Ends a step. The facts of the answer are known already.
     pub(super) fn interviewed(&mut self, place: u32, step: Step, result: Result<Answer, Failure>) {
         let wants_maps = self.config.interview == Interview::Everything;
         let peer = self.peer_mut(place);
@@ -122,7 +122,7 @@ impl Controller {
         }
     }
 
-    /// What a node is asked after a step.
+    /// Chooses the request that follows a step.
     fn next_step(&mut self, place: u32, step: Step, is_answered: bool) -> Next {
         let peer = self.peer_mut(place);
         match (step, is_answered) {
@@ -136,7 +136,7 @@ impl Controller {
                 peer.settle_maps(eoj);
                 return first_unmapped(&peer.info, Some(eoj));
             }
-            // Some nodes do not answer this; what they list is known nevertheless.
+            // Some nodes do not answer this; the instances of their list are known nevertheless.
             (Step::MoreInstances, _) => return first_unmapped(&peer.info, None),
             (Step::Profile, true) => {}
         }

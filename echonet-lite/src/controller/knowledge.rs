@@ -1,4 +1,4 @@
-//! What a controller has learnt about nodes.
+//! A controller's knowledge of nodes.
 
 use core::time::Duration;
 use std::vec;
@@ -8,11 +8,11 @@ use super::{NodeAddr, NodeId};
 use crate::node::Instant;
 use crate::wire::{Eoj, PropertySet};
 
-/// What is known about a node.
+/// The known facts about a node.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct NodeInfo {
-    /// Where it is: what names it in answers, notifications and events, for as long as it is known.
+    /// Its address, which names it in answers, notifications and events, for as long as it is known.
     pub addr: NodeAddr,
     /// All its addresses, of both families; [`addr`](Self::addr) is the first. Requests to any of them go to the node, by
     /// the address at which it answers.
@@ -71,12 +71,12 @@ impl NodeInfo {
         }
     }
 
-    /// What names it wherever it is: `None` until it has told.
+    /// Its identity at every address: `None` until it has told.
     pub fn id(&self) -> Option<NodeId> {
         self.id
     }
 
-    /// What is known about one of its objects.
+    /// The known facts about one of its objects.
     pub fn object(&self, eoj: Eoj) -> Option<&ObjectInfo> {
         let place = self.objects.binary_search_by_key(&eoj, |object| object.eoj).ok()?;
         Some(&self.objects[place])
@@ -134,7 +134,7 @@ impl NodeInfo {
     }
 }
 
-/// What is known about an object.
+/// The known facts about an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ObjectInfo {
@@ -144,7 +144,7 @@ pub struct ObjectInfo {
     pub maps: Option<PropertyMaps>,
 }
 
-/// What can be done with the properties of an object (9D, 9E, 9F).
+/// The access to the properties of an object (9D, 9E, 9F).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PropertyMaps {
     /// Those that it announces when they change.

@@ -46,7 +46,7 @@ pub struct Controller {
     pub(super) crowded_out: u64,
 }
 
-/// What a controller has counted.
+/// The counters of a controller.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Statistics {
@@ -76,7 +76,7 @@ pub struct Statistics {
 }
 
 impl Controller {
-    /// A controller that knows nobody.
+    /// A controller that knows no node.
     pub fn new(mut config: Config) -> Self {
         config.max_requests = config.max_requests.clamp(1, MAX_REQUESTS);
         config.window = config.window.max(1);
@@ -123,8 +123,9 @@ impl Controller {
         self.enqueue(now, None, request, Owner::Caller)
     }
 
-    /// Searches for nodes: asks all for their lists of instances and identification numbers. What answers becomes known, with [`Event::NodeFound`]
-    /// for a new one, and is interviewed. The search ends with [`Event::GatheringEnded`].
+    /// Searches for nodes: asks all for their lists of instances and identification numbers. A node that answers
+    /// becomes known, with [`Event::NodeFound`] if it is new, and is interviewed. The search ends with
+    /// [`Event::GatheringEnded`].
     ///
     /// # Errors
     /// A limit is reached.
@@ -157,7 +158,7 @@ impl Controller {
         [self.deadlines.next(), self.pauses.next()].into_iter().flatten().min()
     }
 
-    /// What has happened; `None` when all has been told.
+    /// The next event; `None` when there is none.
     pub fn poll_event(&mut self) -> Option<Event> {
         if self.missed > 0 {
             return Some(Event::Missed(core::mem::take(&mut self.missed)));
@@ -191,7 +192,7 @@ impl Controller {
         self.peers.iter().flatten().filter(|peer| !peer.is_joined).map(|peer| &peer.info)
     }
 
-    /// What is known about a node.
+    /// The known facts about a node.
     pub fn node(&self, node: NodeAddr) -> Option<&NodeInfo> {
         let place = self.find_peer(node)?;
         Some(&self.peer(place).info)
@@ -230,7 +231,7 @@ impl Controller {
         slots + peers + 4 * lines + news + confirmations + self.tids.footprint()
     }
 
-    /// What has been counted.
+    /// The counters.
     pub fn statistics(&self) -> Statistics {
         self.statistics
     }
@@ -400,12 +401,12 @@ impl Controller {
         self.free_slots.push(index);
     }
 
-    /// Whether few enough requests are outstanding for one that nobody waits for.
+    /// Whether few enough requests are outstanding for one that no caller waits for.
     pub(super) fn has_room(&self) -> bool {
         (self.slots.len() - self.free_slots.len()) * 2 < self.config.max_requests
     }
 
-    /// Tells news. Where nobody takes them, the oldest go.
+    /// Tells news. Where no caller takes them, the oldest go.
     pub(crate) fn tell(&mut self, event: Event) {
         if self.news.len() >= self.config.max_events.max(1) {
             self.news.pop_front();
@@ -428,9 +429,10 @@ impl Controller {
         if exactly.is_some() || addr.scope() == 0 { exactly } else { self.places.get(&addr.unscoped()).copied() }
     }
 
-    /// Gives a node a place; where all are in use, that of the node that is known least: one that has answered nothing yet,
-    /// otherwise the one that was heard last the longest ago. One that turned up by itself does not push a node out that has
-    /// answered and was heard within the hour: what anybody can send from forged addresses would empty the table.
+    /// Gives a node a place; where all are in use, that of the node that is known least: one that has answered nothing
+    /// yet, otherwise the one that was heard last the longest ago. A node that turned up by itself does not push out
+    /// one that has answered and was heard within the hour. Otherwise messages from forged addresses would empty the
+    /// table.
     pub(super) fn add_peer(&mut self, now: Instant, addr: NodeAddr, wanted: bool) -> Option<u32> {
         let place = if let Some(place) = self.free_peers.pop() {
             place
@@ -453,7 +455,8 @@ impl Controller {
         Some(place)
     }
 
-    /// Takes the node at a place, of which nobody but this controller wants to know anything, out of every table.
+    /// Takes the node at a place out of every table, and drops the controller's own requests to it. No request of a caller
+    /// may wait for the node.
     fn vacate(&mut self, now: Instant, place: u32) {
         let peer = self.peer(place);
         if peer.requests > 0 {

@@ -1,12 +1,12 @@
 //! The requesting side of a node, without sockets and clocks: time and datagrams in; datagrams, deadlines and events out.
 //!
 //! A [`Controller`] keeps many requests outstanding at many nodes. To each node they go one after the other
-//! ([`Config::window`]), with the patience that the node's answers so far and the class of the object suggest; a request
-//! that is not answered is sent again with a fresh transaction identifier. An answer counts only if everything fits:
-//! identifier, address, object, service and properties. What a node answers in part is asked for in parts from then on,
-//! and what it refused to read is not asked for again for a while. Nodes are found by [`Controller::discover`] and by what
-//! they announce, and interviewed: objects, maker, property maps. Notifications become [`Event::Notification`], once each,
-//! and are confirmed where the node wants that.
+//! ([`Config::window`]), with the patience that the node's answers so far and the class of the object suggest; a
+//! request that is not answered is sent again with a fresh transaction identifier. An answer counts only if everything
+//! fits: identifier, address, object, service and properties. Requests that a node answers in part go to it in parts
+//! from then on, and properties that it refused to read are not asked for again for a while. [`Controller::discover`]
+//! and the nodes' announcements find nodes, and an interview of each follows: objects, maker, property maps.
+//! Notifications become [`Event::Notification`], once each, and are confirmed where the node wants that.
 //!
 //! Every table has a limit in [`Config`]; a request beyond it is an error at once, never a wait without end.
 //!

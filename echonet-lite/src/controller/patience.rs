@@ -1,4 +1,4 @@
-//! How long to wait for an answer: what the node's answers so far suggest, within what its classes ask for.
+//! The time to wait for an answer: by the node's answers so far, within the limits of its classes.
 
 use core::time::Duration;
 
@@ -6,9 +6,9 @@ use super::{Config, Spacing};
 use crate::node::Instant;
 use crate::wire::{Eoj, Esv, PropertySet};
 
-/// What air conditioners and meters are to be given at least (System Design Guidelines).
+/// The least patience for air conditioners and meters (System Design Guidelines).
 const PATIENCE_SLOW_CLASS: Duration = Duration::from_secs(20);
-/// What meters are to be given for several properties, or for their history.
+/// The least patience for several properties of a meter, or for its history.
 const PATIENCE_METER_HISTORY: Duration = Duration::from_secs(60);
 
 /// Cumulative amounts of the past, per half hour and day: E2, E4, EC, EE.
@@ -36,12 +36,12 @@ pub(super) struct ResponseTime {
     smoothed: Option<(u32, u32)>,
     /// How often in a row the time for an answer was too short.
     misses: u8,
-    /// When that was found last: what was sent before tells nothing more.
+    /// The time of the last miss. Answers to requests sent before tell nothing more.
     missed_at: Instant,
 }
 
-/// So often in a row a node does not answer until it counts as silent: what waits for it is given up, and of new requests
-/// it gets one try each. Two requests with the usual three tries; with a fifth of all datagrams lost, 1 in 500.
+/// A node counts as silent once it has not answered so often in a row. Its waiting requests then fail, and each new
+/// request gets one try. Two requests with the usual three tries; with a fifth of all datagrams lost, 1 in 500.
 const SILENT_AFTER: u8 = 6;
 
 /// Within this a node counts as one that takes requests back to back.

@@ -1,4 +1,4 @@
-//! One node, as a controller deals with it: its queue, its pace, what it refuses, what it said lately.
+//! One node, as a controller deals with it: its queue, its pace, its refusals, its latest notifications.
 
 use core::time::Duration;
 use std::collections::VecDeque;
@@ -49,10 +49,10 @@ pub(super) struct Peer {
     recent: VecDeque<Recent>,
 }
 
-/// What is announced, writable, readable: maps 9D, 9E, 9F.
+/// The announced, writable and readable properties: maps 9D, 9E, 9F.
 type Maps = [Option<PropertySet>; 3];
 
-/// What an object refused to read.
+/// The properties that an object refused to read.
 #[derive(Debug)]
 struct Refused {
     eoj: Eoj,
@@ -66,13 +66,13 @@ struct Recent {
     at: Instant,
 }
 
-/// What tells one notification from another.
+/// The marks that tell one notification from another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct News {
     pub(super) tid: u16,
     pub(super) eoj: Eoj,
     pub(super) confirmed: bool,
-    /// What it is about.
+    /// The properties of the notification.
     pub(super) epcs: PropertySet,
     /// Of all but the transaction identifier.
     pub(super) hash: u64,
@@ -146,7 +146,7 @@ impl Peer {
         core::mem::take(&mut self.info.is_lost)
     }
 
-    /// Whether it has answered anything, which nobody can who only pretends to be at its address.
+    /// Whether it has answered anything. A sender that only pretends to be at its address cannot.
     pub(super) fn has_answered(&self) -> bool {
         self.info.response_time.is_some()
     }
@@ -170,7 +170,7 @@ impl Peer {
         }
     }
 
-    /// What an object is known not to let read.
+    /// The properties that an object is known not to let read.
     pub(super) fn refused(&mut self, now: Instant, eoj: Eoj) -> PropertySet {
         self.refused.retain(|refused| refused.until > now);
         let refused = self.refused.iter().find(|refused| refused.eoj == eoj);
@@ -196,7 +196,7 @@ impl Peer {
         self.refused.push(Refused { eoj, epcs, until });
     }
 
-    /// What was refused once can be granted now.
+    /// Forgets all refusals: a property that was refused once can be granted now.
     pub(super) fn forget_refused(&mut self) {
         self.refused.clear();
     }
@@ -221,7 +221,7 @@ impl Peer {
         let before = self.recent.iter().rev().map(|recent| recent.news);
         let mut before = before.filter(|other| subject(other) == subject(&news));
         let repeated = if news.confirmed {
-            // Sent again, it has a fresh identifier; and what says the same as the last one is no news.
+            // Sent again, it has a fresh identifier. A notification with the content of the last one is no news.
             before.next().is_some_and(|last| News { tid: news.tid, ..last } == news)
         } else if !is_tid_unique {
             // On, off, on again all look alike then: only a copy of the last one is surely one.
@@ -235,10 +235,10 @@ impl Peer {
         repeated
     }
 
-    /// Whether an announcement of instances is a copy of the last one. If not, the node may have started anew, and what it
-    /// says from here on is no copy of what it said before, even if it begins with the same identifiers.
+    /// Whether an announcement of instances is a copy of the last one. If not, the node may have started anew, and its
+    /// next messages are no copies of those before, even if they begin with the same identifiers.
     pub(super) fn is_start_repeated(&mut self, now: Instant, news: News) -> bool {
-        // What wants to be confirmed is known by what it says, not by its identifier.
+        // A notification that needs a confirmation is known by its content, not by its identifier.
         self.recent.retain(|recent| recent.news.confirmed || now.since(recent.at) < START_COPIED);
         let repeated = self.recent.iter().any(|recent| recent.news == news);
         if !repeated {

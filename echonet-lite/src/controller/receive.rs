@@ -1,4 +1,4 @@
-//! What comes: answers, notifications.
+//! Incoming messages: answers, notifications.
 
 use core::net::SocketAddr;
 use std::vec::Vec;
@@ -17,7 +17,8 @@ const MAX_CONFIRMATIONS: usize = 256;
 /// Where the transaction identifier is in a frame.
 const TID: core::ops::Range<usize> = 2..4;
 
-/// What does not come as often as an answer is heard of all the same: a node's profile and the property maps.
+/// Properties that change seldom, and so are learnt from an answer to any request: a node's profile and the property
+/// maps.
 const LEARNT: PropertySet = PropertySet::of(&[0x82, 0x83, 0x8A, 0x8D, 0x9D, 0x9E, 0x9F, 0xD3, 0xD6]);
 
 impl Controller {
@@ -33,7 +34,7 @@ impl Controller {
     pub fn handle_message(&mut self, now: Instant, from: SocketAddr, message: &Message<'_>) {
         match message.esv() {
             Esv::Inf => {
-                // What it says is known before a step of an interview ends with it.
+                // The notification's facts are known before a step of an interview ends with it.
                 let was_asked = self.is_asked_for(from.into(), message);
                 self.notification(now, from.into(), message, was_asked);
                 self.answer(now, from.into(), message);
@@ -126,7 +127,7 @@ impl Controller {
         let tells_number = message.properties().find(0x83).is_some_and(|number| !number.is_empty());
         let expected = self.slots[index as usize].checks();
         self.learn(now, place, from, message);
-        // What is for one node only was given up if another one has answered.
+        // A request for one node only has failed by now if another node has answered.
         let slot = &mut self.slots[index as usize];
         if slot.state != State::Outstanding {
             return;
@@ -166,7 +167,7 @@ impl Controller {
 
     /// One of the answers to a request to several.
     fn gathered(&mut self, now: Instant, index: u32, from: NodeAddr, message: &Message<'_>, attempt: Attempt) {
-        // What it says of itself tells whether it is a node that has answered already by another address.
+        // The message shows whether the node has answered already by another address.
         let heard = self.hear(now, from);
         if let Some(place) = heard {
             self.learn(now, place, from, message);
@@ -220,7 +221,7 @@ impl Controller {
         };
         let unanswered = attempt.lists.difference(answered);
         if message.esv().is_sna() && !unanswered.is_empty() && !answered.is_empty() {
-            // What does not fit into an answer is left out of it, from the end (4.2.3).
+            // Properties that do not fit into an answer are left out of it, from the end (4.2.3).
             peer.info.properties_at_once = Some(answered.len().min(usize::from(u8::MAX)) as u8);
         }
         if service == Esv::Get {

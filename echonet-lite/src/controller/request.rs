@@ -1,4 +1,4 @@
-//! What is asked of a node.
+//! Requests to nodes.
 
 use core::fmt;
 use core::time::Duration;
@@ -9,7 +9,7 @@ use crate::wire::{Eoj, Esv, PropertySet};
 /// A property and the value to write to it.
 pub type Write<'a> = (u8, &'a [u8]);
 
-/// What to do with the properties of an object.
+/// The operation on the properties of an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Operation<'a> {
     /// Read properties (Get).
@@ -36,7 +36,7 @@ impl<'a> Operation<'a> {
         }
     }
 
-    /// What is written, and what is read.
+    /// The properties to write, and those to read.
     pub(super) const fn lists(&self) -> (&'a [Write<'a>], &'a [u8]) {
         match *self {
             Self::Get(reads) | Self::InfReq(reads) => (&[], reads),
@@ -49,9 +49,9 @@ impl<'a> Operation<'a> {
 /// A request to one object, or to all instances of a class (instance 0).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Request<'a> {
-    /// Whom to ask.
+    /// The object to ask.
     pub eoj: Eoj,
-    /// What to ask.
+    /// The operation to ask for.
     pub operation: Operation<'a>,
     /// How often to send it. If not given, [`Config::tries`](super::Config::tries) for what only reads, and once for what
     /// writes, except [`Config::repeatable_writes`](super::Config::repeatable_writes).
@@ -60,7 +60,7 @@ pub struct Request<'a> {
     pub timeout: Option<Duration>,
     /// Whether to ask even for properties that the object has refused before.
     pub fresh: bool,
-    /// The node that it is for, whoever has the address: see [`only_to`](Self::only_to).
+    /// The node that it is for, even if another one has its address: see [`only_to`](Self::only_to).
     pub node: Option<NodeId>,
 }
 
@@ -103,7 +103,7 @@ impl<'a> Request<'a> {
 
     /// Sends it to this node and to no other that may have got its address: immediately before each sending, the node profile
     /// at the address is asked who it is. Ends with [`Failure::OtherNode`] where another one answers, and with
-    /// [`Failure::NodeSilent`] where nobody does; nothing was written then. Costs one more exchange. Requests to all nodes
+    /// [`Failure::NodeSilent`] where none does; nothing was written then. Costs one more exchange. Requests to all nodes
     /// and to all instances of a class are sent as they are.
     #[must_use]
     pub const fn only_to(mut self, node: NodeId) -> Self {
@@ -199,7 +199,7 @@ pub enum RequestError {
     },
     /// It names a property below 0x80.
     NotAProperty {
-        /// What was named.
+        /// The code that was named.
         epc: u8,
     },
     /// A value is longer than the 255 bytes that a property can have.

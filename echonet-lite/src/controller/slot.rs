@@ -32,18 +32,18 @@ pub(super) enum State {
     Done,
 }
 
-/// Whom a request goes to.
+/// The destination of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Target {
     Peer(u32),
     Group,
 }
 
-/// Who wants to know.
+/// The receiver of the outcome.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Owner {
     Caller,
-    /// Nobody any more: cancelled when it was done, before its event was taken.
+    /// None any more: cancelled when it was done, before its event was taken.
     Nobody,
     Interview(Step),
 }
@@ -53,7 +53,7 @@ pub(super) enum Owner {
 pub(super) struct Attempt {
     pub(super) tid: u16,
     pub(super) at: Instant,
-    /// What was asked.
+    /// The properties that this sending asks for.
     pub(super) lists: Lists,
 }
 
@@ -84,14 +84,14 @@ pub(super) struct Slot {
     pub(super) state: State,
     pub(super) owner: Owner,
     pub(super) target: Target,
-    /// What names the node, if it is one.
+    /// The address that names the node, if the target is one.
     pub(super) node: Option<NodeAddr>,
     pub(super) eoj: Eoj,
-    /// What was requested.
+    /// The requested service.
     pub(super) requested: Esv,
-    /// What is asked for now: when a SetGet has written and not read everything, the rest is a Get.
+    /// The current service: when a SetGet has written and not read everything, the rest is a Get.
     pub(super) service: Esv,
-    /// What has no outcome yet.
+    /// The properties without an outcome yet.
     pub(super) left: Lists,
     pub(super) made_at: Instant,
     pub(super) give_up_at: Option<Instant>,
@@ -105,7 +105,7 @@ pub(super) struct Slot {
     pub(super) response_time: Duration,
     pub(super) outcomes: Outcomes,
     pub(super) failure: Option<Failure>,
-    /// Who answered a request to several.
+    /// The objects that answered a request to several.
     pub(super) heard: HashSet<(NodeAddr, Eoj)>,
     /// When a request to several ends.
     pub(super) gathered_at: Option<Instant>,

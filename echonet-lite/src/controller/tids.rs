@@ -23,7 +23,7 @@ const RESTING: u16 = u16::MAX;
 /// The identifiers in use.
 ///
 /// They are handed out in turn, so that one is used again as late as can be. One whose request was given up rests: an
-/// answer that is late finds nothing instead of somebody else's request.
+/// answer that is late finds nothing instead of another request.
 #[derive(Debug)]
 pub(super) struct Tids {
     /// By identifier: free, resting, or one more than the slot of its request.

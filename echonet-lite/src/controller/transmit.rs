@@ -1,4 +1,4 @@
-//! What there is to send, and what happens when time passes.
+//! Outgoing messages, and the work that is due by time.
 
 use core::time::Duration;
 

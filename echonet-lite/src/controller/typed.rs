@@ -15,7 +15,7 @@ pub enum PropertyError {
     Refused,
     /// The object said nothing about it.
     Omitted,
-    /// What it said is no value of the property.
+    /// The answered bytes are no value of the property.
     Value(EdtError),
 }
 
@@ -79,12 +79,12 @@ impl Answer {
         }
     }
 
-    /// What the value of a property that was read means. `None` if it was not read, or the tables do not have it.
+    /// The typed value of a property that was read. `None` if it was not read, or the tables do not have it.
     pub fn value(&self, epc: u8) -> Option<Result<Value<'_>, ValueError>> {
         Some(property(self.eoj, epc)?.decode(self.get(epc)?))
     }
 
-    /// What all values mean that were read and that the tables have.
+    /// The typed values of all properties that were read and that the tables have.
     pub fn values(&self) -> impl Iterator<Item = (&'static PropertySpec, Result<Value<'_>, ValueError>)> {
         let read = self.outcomes().filter_map(|outcome| Some((outcome.epc, outcome.value?)));
         read.filter_map(|(epc, edt)| property(self.eoj, epc).map(|property| (property, property.decode(edt))))
@@ -93,7 +93,7 @@ impl Answer {
     /// A number that was read, multiplied with the properties that scale it: the energy of a meter (E0) by its coefficient
     /// (D3) and unit (E1). Ask for them together; one that the object does not have counts as 1.
     ///
-    /// `None` if it was not read or is no number, or if what scales it was not asked for.
+    /// `None` if it was not read or is no number, or if its coefficient was not asked for.
     pub fn quantity(&self, epc: u8) -> Option<Scaled> {
         let coefficients = property(self.eoj, epc)?.number()?.coefficients;
         let number = self.value(epc)?.ok()?.number()?;
@@ -115,12 +115,12 @@ impl Notification {
         self.get(P::EPC).map(P::decode)
     }
 
-    /// What the value of a property means. `None` if it is not there, or the tables do not have it.
+    /// The typed value of a property. `None` if it is not there, or the tables do not have it.
     pub fn value(&self, epc: u8) -> Option<Result<Value<'_>, ValueError>> {
         Some(property(self.eoj, epc)?.decode(self.get(epc)?))
     }
 
-    /// What all values mean that the tables have.
+    /// The typed values of all properties that the tables have.
     pub fn values(&self) -> impl Iterator<Item = (&'static PropertySpec, Result<Value<'_>, ValueError>)> {
         let known = self.properties().map(|(epc, edt)| (property(self.eoj, epc), edt));
         known.filter_map(|(property, edt)| property.map(|property| (property, property.decode(edt))))

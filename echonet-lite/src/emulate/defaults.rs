@@ -84,7 +84,7 @@ fn candidates(data: &'static Data) -> Vec<Vec<u8>> {
     vec![one]
 }
 
-/// Without a fault, on, and otherwise in the order of the table; what can only be read comes last.
+/// Without a fault, on, and otherwise in the order of the table; read-only states come last.
 fn states_in_order(states: &States) -> Vec<Vec<u8>> {
     let mut all: Vec<_> = states.all.iter().collect();
     let is_switch = |code| matches!(code, 0x30 | 0x31);

@@ -15,7 +15,7 @@ use crate::wire::{Eoj, Esv, Message};
 
 /// Bytes for what is sent later: some three hundred notifications.
 const STORE: usize = 16_384;
-/// What one answer may have: more than any datagram of an Ethernet.
+/// The most bytes of one answer: more than any datagram of an Ethernet.
 const ANSWER: usize = 2048;
 /// Late answers that wait; of a faster asker the oldest are lost, as a slow device loses them.
 const LATE: usize = 256;
@@ -25,7 +25,7 @@ const LATE: usize = 256;
 pub struct Device {
     node: Node<Vec<Emulated>, STORE>,
     faults: Vec<Fault>,
-    /// What changes by itself, in order of time.
+    /// The changes of values that the plan asks for, in order of time.
     script: VecDeque<(Instant, Eoj, u8, Vec<u8>)>,
     late: VecDeque<(Instant, Destination, Vec<u8>)>,
     /// When it was asked for what is due first: the script counts from there.
@@ -74,7 +74,8 @@ impl Device {
         self.node.objects_mut()
     }
 
-    /// What it does wrong from now on; those of [`Kind`] that take a property away, or make it unwritable, are made with it.
+    /// Sets the faults that it has from now on. A [`Kind`] that takes a property away, or makes it unwritable, needs to be in
+    /// the plan that the device is made from.
     pub fn set_faults(&mut self, faults: Vec<Fault>) {
         self.faults = faults;
     }
@@ -185,7 +186,7 @@ impl sealed::Device for Device {
     }
 
     fn validate(&self, found: &mut dyn FnMut(node::Fault)) {
-        // What is wrong on purpose is no mistake.
+        // A fault that the plan asks for is no mistake.
         if self.faults.is_empty() {
             self.node.validate(found);
         }

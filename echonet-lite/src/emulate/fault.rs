@@ -1,4 +1,4 @@
-//! What an emulated node does wrong on purpose.
+//! The faults that an emulated node has on purpose.
 
 use core::time::Duration;
 use std::vec::Vec;
@@ -9,7 +9,7 @@ use crate::wire::{ClassCode, Eoj, PROPERTY_MAP_MAX, PropertySet};
 /// Something that a node does wrong.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fault {
-    /// What.
+    /// The kind.
     pub kind: Kind,
     /// Which object does it; all of the node, if not given.
     pub eoj: Option<Eoj>,
@@ -38,7 +38,7 @@ pub enum Kind {
     WrongSource,
     /// Answers are for the node profile instead of the object that asked.
     WrongDestination,
-    /// What is refused is not answered.
+    /// Requests that a node would refuse are not answered.
     NoRefusal,
     /// Refusals have the service code of success.
     RefusalAsSuccess,
@@ -194,7 +194,7 @@ impl Fault {
     fn each_map(&self, message: &mut Message, change: impl Fn(PropertySet) -> PropertySet) {
         for epc in [0x9D, 0x9E, 0x9F] {
             for edt in message.values(epc) {
-                // Announcements are not invented: nobody could find that out.
+                // An invented announcement would go unnoticed: no request can show it.
                 if epc == 0x9D && self.kind == Kind::InventedInMap {
                     continue;
                 }

@@ -30,13 +30,13 @@ pub struct NodePlan {
     pub address: Option<IpAddr>,
     /// The maker's code.
     pub maker: [u8; 3],
-    /// What tells it from others of the maker.
+    /// The number that tells it from others of the maker.
     pub serial: u64,
     /// Most that an answer to a multicast request waits.
     pub delay: Duration,
-    /// What it has.
+    /// Its objects.
     pub objects: Vec<ObjectPlan>,
-    /// What it does wrong.
+    /// Its faults.
     pub faults: Vec<Fault>,
 }
 
@@ -59,7 +59,7 @@ pub struct ObjectPlan {
     pub mandatory: bool,
     /// Values that are others than the plausible ones, as properties and EDTs.
     pub values: Vec<(u8, Vec<u8>)>,
-    /// What changes by itself.
+    /// The changes of its values, by time.
     pub script: Vec<Step>,
 }
 

@@ -4,7 +4,7 @@ use core::fmt;
 
 use super::{DecodeError, exactly};
 
-/// What one count of the meter is worth: coefficient (D3) × unit (E1).
+/// The energy of one count of the meter: coefficient (D3) × unit (E1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Scale {
     coefficient: u32,
@@ -32,7 +32,7 @@ impl Scale {
         Ok(Self { coefficient, exponent })
     }
 
-    /// What these counts are worth.
+    /// The energy of these counts.
     pub const fn energy(self, count: u32) -> Energy {
         // 32 bits times 20 bits.
         Energy { mantissa: count as u64 * self.coefficient as u64, exponent: self.exponent }

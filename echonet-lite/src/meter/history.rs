@@ -136,7 +136,7 @@ pub struct PairHistory<'a> {
     pairs: &'a [u8],
 }
 
-/// What EC answers at most.
+/// The most pairs that an answer of EC has.
 const PAIRS_MAX: usize = 12;
 const PAIR: usize = 8;
 

@@ -1,4 +1,4 @@
-//! Low-voltage smart electric energy meters (class 0288): what their property values mean, exactly.
+//! Low-voltage smart electric energy meters (class 0288): the exact meaning of their property values.
 //!
 //! The meter counts in steps of its own: `count × coefficient (D3) × unit (E1)` kilowatt-hours. [`Scale`] holds the two
 //! factors, [`Energy`] the product, without rounding.
@@ -76,7 +76,7 @@ const NO_POWER: i32 = 0x7FFF_FFFE;
 const NO_CURRENT: i16 = 0x7FFE;
 /// Eight digits.
 const COUNT_MAX: u32 = 99_999_999;
-/// The day in E5 before anyone set it.
+/// The day in E5 before it was set.
 const DAY_UNSET: u8 = 0xFF;
 const DAY_MAX: u8 = 99;
 
@@ -153,7 +153,7 @@ pub fn digits(edt: &[u8]) -> Result<u8, DecodeError> {
     }
 }
 
-/// What was counted between two counts of a meter with this many digits, which starts again at zero after the highest.
+/// The count between two readings of a meter with this many digits, which starts again at zero after the highest.
 ///
 /// ```
 /// assert_eq!(echonet_lite::meter::counted(999_990, 10, 6), 20);
@@ -224,7 +224,7 @@ impl fmt::Display for Currents {
     }
 }
 
-/// E5: how many days before today the history is for; `None` before anyone set it.
+/// E5: how many days before today the history is for; `None` before it was set.
 ///
 /// # Errors
 /// Wrong length or range.
@@ -264,7 +264,7 @@ mod tests {
     use super::*;
     use std::string::ToString;
 
-    /// A value's bytes, and what they mean.
+    /// A value's bytes, and their meaning.
     type Row<T> = (&'static [u8], Result<Option<T>, DecodeError>);
 
     const fn length(expected: usize, actual: usize) -> DecodeError {

@@ -35,14 +35,14 @@ const EVENTS: usize = 1024;
 const BATCHES: usize = 8;
 /// How often in a row the same socket is waited at, so that the others get their turn.
 const LEAD: u32 = 32;
-/// How long it is waited at: what the kernel's clock tick makes of it, 1 to 10 ms. As long as this another socket may
-/// have to wait.
+/// How long it is waited at: the kernel's clock tick rounds this to 1 to 10 ms. Another socket may have to wait as
+/// long.
 const LEAD_WAIT: Duration = Duration::from_millis(10);
-/// A node on the network: what it serves, and the means to ask others.
+/// A node on the network: it serves objects, and asks other nodes.
 ///
 /// Nothing moves unless a method is called that waits: [`run`](Self::run) for a device, [`get`](Self::get) and its kin
-/// or [`next_event`](Self::next_event) for a controller, [`turn`](Self::turn) for a loop of one's own. What is served is
-/// served meanwhile.
+/// or [`next_event`](Self::next_event) for a controller, [`turn`](Self::turn) for a loop of one's own. Each of these
+/// methods serves the objects meanwhile.
 pub struct Endpoint<D: Device = ()> {
     engine: Engine<D>,
     io: Io,
@@ -118,13 +118,13 @@ impl<D: Device> Endpoint<D> {
     pub fn run(&mut self) -> io::Result<()> {
         while !self.stop.asked.swap(false, Ordering::Acquire) {
             self.turn(None)?;
-            // Nobody is going to ask for them.
+            // No other call asks for these events.
             while self.engine.controller.poll_event().is_some() {}
         }
         Ok(())
     }
 
-    /// What ends [`run`](Self::run).
+    /// A handle that ends [`run`](Self::run).
     pub fn stopper(&self) -> Stopper {
         Stopper(Arc::clone(&self.stop))
     }
@@ -150,7 +150,8 @@ impl<D: Device> Endpoint<D> {
                     self.io.attend(now, event, &mut self.engine);
                     if self.io.departing.sockets.generation() != self.generation {
                         self.follow_sockets()?;
-                        // The other events name sockets that may be others by now; what was not taken comes again.
+                        // The other events name sockets that may be others by now; datagrams left there come as events
+                        // again.
                         break;
                     }
                 }
@@ -167,7 +168,7 @@ impl<D: Device> Endpoint<D> {
         self.io.follow_sockets()
     }
 
-    /// Takes what has come by a socket, up to a few batches, so that nobody can keep the others from their turn.
+    /// Takes what has come by a socket, up to a few batches, so that no socket can keep the others from their turn.
     fn receive_all(&mut self, now: Instant, at: usize) {
         for _ in 0..BATCHES {
             let (count, more) = self.io.receive(at, false);
@@ -208,7 +209,7 @@ impl<D: Device> Endpoint<D> {
     /// Reads properties of an object.
     ///
     /// # Errors
-    /// The request was impossible, nobody answered in time, or waiting failed. A refusal is an answer.
+    /// The request was impossible, no answer came in time, or waiting failed. A refusal is an answer.
     pub fn get(&mut self, node: impl Into<NodeAddr>, eoj: Eoj, epcs: &[u8]) -> Result<Answer, Error> {
         self.request(node, &Request::get(eoj, epcs))
     }
@@ -297,7 +298,7 @@ impl<D: Device> Endpoint<D> {
         Ok(found)
     }
 
-    /// What happens next, within `time` if given; none when that is over.
+    /// The next event, within `time` if given; `None` when that is over.
     ///
     /// # Errors
     /// As [`run`](Self::run).

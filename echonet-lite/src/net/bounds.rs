@@ -1,4 +1,4 @@
-//! How much is answered to whom: a datagram's source can be forged, and what is sent there is then not wanted.
+//! Bounds on the answers to each host: a datagram's source can be forged, and its answers then reach a victim.
 
 use core::net::IpAddr;
 use std::boxed::Box;
@@ -6,16 +6,16 @@ use std::hash::{BuildHasher, RandomState};
 
 use crate::node::Instant;
 
-/// Whose requests by UDP are answered.
+/// The hosts whose requests by UDP are answered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum Reach {
-    /// Those of hosts in the networks of this machine's interfaces, which is where ECHONET Lite lives. What comes from
-    /// elsewhere is not answered at all, so that nobody can use the node to flood others.
+    /// Those of hosts in the networks of this machine's interfaces, which is where ECHONET Lite lives. Requests from
+    /// elsewhere get no answer at all, so that an attacker cannot use the node to flood others.
     #[default]
     Near,
-    /// Those of all hosts. An answer to one that is not near is at most twice as long as its request, and there are at most
-    /// twenty a second: who needs more asks by TCP, which proves its address.
+    /// Those of all hosts. An answer to one that is not near is at most twice as long as its request, and there are at
+    /// most twenty a second. A client that needs more asks by TCP, which proves its address.
     Everywhere,
 }
 
@@ -38,7 +38,7 @@ impl Default for Bounds {
 const ANSWERS: usize = 16 * 1024;
 /// An answer takes at most this part of what is left for all.
 const SHARE: usize = 8;
-/// The least room of an answer to a host that is near: whatever else was answered, an object says that it is there.
+/// The least room of an answer to a host that is near: even behind many other answers, an object says that it is there.
 const LEAST: usize = 64;
 /// How much longer than the request all answers to a host that is not near are together.
 const FACTOR: usize = 2;
@@ -55,12 +55,12 @@ pub(super) struct Allowance {
 }
 
 impl Allowance {
-    /// What may be answered to a host that is near.
+    /// The allowance of a host that is near.
     pub(super) fn near(bounds: &Bounds) -> Self {
         Self { answer: bounds.answer, left: ANSWERS, least: LEAST, share: SHARE }
     }
 
-    /// What may be answered to a request of so many bytes whose source cannot be told to be true.
+    /// The allowance of a request of so many bytes whose source cannot be told to be true.
     pub(super) fn far(bounds: &Bounds, request: usize) -> Self {
         Self { answer: bounds.answer, left: FACTOR * request, least: 0, share: 1 }
     }
@@ -78,7 +78,7 @@ impl Allowance {
 
 /// Answers in a row to one host that is not near, and a second.
 const BURST: u8 = 20;
-/// Hosts are counted in so many groups: memory has a bound, and who shares a group shares its rate.
+/// Hosts are counted in so many groups: memory has a bound, and the hosts of a group share its rate.
 const GROUPS: usize = 256;
 const SECOND_MICROS: u64 = 1_000_000;
 

@@ -1,4 +1,4 @@
-//! What an endpoint is made of.
+//! The settings of an endpoint.
 
 use core::net::IpAddr;
 use std::hash::{BuildHasher, RandomState};
@@ -85,14 +85,15 @@ impl<D: Device> Builder<D> {
         self
     }
 
-    /// Whose requests are answered: those of hosts in networks of this machine, unless chosen.
+    /// The hosts whose requests are answered: those in networks of this machine, unless chosen.
     pub fn reach(mut self, reach: Reach) -> Self {
         self.bounds.reach = reach;
         self
     }
 
-    /// The most bytes of an answer by UDP, 1,452 unless chosen: what fits into an Ethernet frame by IPv6. What does not fit is
-    /// refused in part (SNA), so that it is asked for in parts, or by TCP, where an answer is as long as it has to be.
+    /// The most bytes of an answer by UDP; 1,452 unless chosen, which fits into an Ethernet frame by IPv6. Properties
+    /// that do not fit are refused (SNA), so that the client asks for them in parts, or by TCP, where an answer is as
+    /// long as it has to be.
     pub fn answer_limit(mut self, bytes: usize) -> Self {
         self.bounds.answer = bytes;
         self
@@ -128,7 +129,7 @@ impl<D: Device> Builder<D> {
         self
     }
 
-    /// Chooses the settings of the requesting side. Unless chosen, a program that serves a node interviews nobody by
+    /// Chooses the settings of the requesting side. Unless chosen, a program that serves a node interviews no node by
     /// itself, and one that only asks interviews every node that it hears of.
     pub fn controller(mut self, config: controller::Config) -> Self {
         self.controller = Some(config);

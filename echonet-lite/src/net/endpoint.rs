@@ -22,7 +22,7 @@ use crate::wire::Eoj;
 /// Events that wait for a slow listener; the oldest are lost when there are more.
 const EVENTS: usize = 1024;
 
-/// A node on the network: what it serves, and the means to ask others.
+/// A node on the network: it serves objects, and asks other nodes.
 ///
 /// A background task moves the datagrams for as long as a clone of this exists. All methods can be called from any
 /// task; a future that is dropped gives its request up.
@@ -73,7 +73,7 @@ impl<D: Device + Send + 'static> Endpoint<D> {
     /// Reads properties of an object.
     ///
     /// # Errors
-    /// The request was impossible, or nobody answered in time. A refusal is an answer.
+    /// The request was impossible, or no answer came in time. A refusal is an answer.
     pub async fn get(&self, node: impl Into<NodeAddr>, eoj: Eoj, epcs: &[u8]) -> Result<Answer, Error> {
         self.request(node, &Request::get(eoj, epcs)).await
     }
@@ -152,7 +152,7 @@ impl<D: Device + Send + 'static> Endpoint<D> {
         self.handle.0.with(|state| state.engine.controller.nodes().cloned().collect())
     }
 
-    /// What is known of a node.
+    /// The known facts about a node.
     pub fn node(&self, node: impl Into<NodeAddr>) -> Option<NodeInfo> {
         let node = node.into();
         self.handle.0.with(|state| state.engine.controller.node(node).cloned())
@@ -165,18 +165,18 @@ impl<D: Device + Send + 'static> Endpoint<D> {
         self.handle.0.with_waking(|state| state.engine.controller.interview(node))
     }
 
-    /// What nodes announce from now on.
+    /// The announcements of nodes from now on.
     pub fn notifications(&self) -> Notifications {
         Notifications { events: self.events() }
     }
 
-    /// What happens from now on: notifications, nodes that are found, that change or move.
+    /// The events from now on: notifications, nodes that are found, that change or move.
     pub fn events(&self) -> Events {
         Events { events: self.handle.0.events.subscribe() }
     }
 
     /// Lets a function work on the node that is served, and sends what it wants sent: to read and change objects, and
-    /// to notify others of it. The node answers nobody meanwhile, so be quick.
+    /// to notify others of it. The node answers no request meanwhile, so be quick.
     ///
     /// # Panics
     /// Called from within an object of this endpoint, or from within `work`.

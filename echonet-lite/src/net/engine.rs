@@ -25,7 +25,7 @@ pub(crate) mod sealed {
 
     use super::{Arrival, Destination, Fault, Instant, Message, Transmit};
 
-    /// What an endpoint does with its device side.
+    /// The device side of an endpoint.
     pub trait Device {
         /// Whether there is one.
         const PRESENT: bool;
@@ -49,7 +49,7 @@ pub(crate) mod sealed {
         /// Has it tell everyone that it is there.
         fn address_changed(&mut self);
 
-        /// What is wrong with it.
+        /// Reports its faults.
         fn validate(&self, found: &mut dyn FnMut(Fault));
 
         /// Has its own messages begin behind this transaction identifier.
@@ -200,7 +200,7 @@ impl<D: Device> Engine<D> {
     pub(super) fn take(&mut self, now: Instant, from: SocketAddr, how: Arrival, bytes: &[u8], out: &mut impl Transmit) {
         let message = match Frame::parse(bytes) {
             Ok(Frame::Format1(message)) => message,
-            // Nobody has agreed with this node on what such frames say.
+            // Format 2 needs an agreement between nodes, and this node has none.
             Ok(_) => {
                 self.malformed += 1;
                 return;
@@ -218,8 +218,8 @@ impl<D: Device> Engine<D> {
     }
 }
 
-/// Lets objects work; a panic of theirs ends this work alone, and is told. The node is whole afterwards: it has done with a
-/// task before it calls an object for it. What the object itself left half done is its own affair.
+/// Lets objects work; a panic of theirs ends this work alone, and is told. The node is whole afterwards: it has done
+/// with a task before it calls an object for it. State that the object itself left half done stays so.
 #[inline]
 fn unharmed<R>(controller: &mut Controller, work: impl FnOnce() -> R) -> Option<R> {
     match panic::catch_unwind(AssertUnwindSafe(work)) {

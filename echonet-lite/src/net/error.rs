@@ -18,7 +18,7 @@ pub enum BindError {
         address: SocketAddr,
         /// `udp` or `tcp`.
         protocol: &'static str,
-        /// What the kernel said.
+        /// The kernel's error.
         source: io::Error,
     },
     /// No interface of that name is up.
@@ -31,11 +31,11 @@ pub enum BindError {
     Faulty(Vec<Fault>),
     /// A call failed.
     Io {
-        /// What was to be done.
+        /// The attempted action.
         doing: &'static str,
         /// To which address.
         address: Option<SocketAddr>,
-        /// What the kernel said.
+        /// The kernel's error.
         source: io::Error,
     },
 }

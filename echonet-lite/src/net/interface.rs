@@ -21,7 +21,7 @@ pub struct Interface {
     pub addresses: Vec<IpAddr>,
     /// The addresses that reach all IPv4 hosts of its networks.
     pub(super) broadcasts: Vec<Ipv4Addr>,
-    /// Whether a cable is plugged in, or what stands for one.
+    /// Whether a cable is plugged in, or the link is up in another way.
     pub(super) carrier: bool,
     /// Its networks: an address of each, and how many bits of it are the network's.
     pub(super) networks: Vec<(IpAddr, u8)>,
@@ -31,7 +31,7 @@ impl Interface {
     /// Lists the interfaces that are up, in the order of their indices.
     ///
     /// # Errors
-    /// What the kernel says when it does not tell them.
+    /// The kernel's error, if it does not tell them.
     pub fn list() -> io::Result<Vec<Self>> {
         let mut interfaces = system::interfaces()?;
         interfaces.sort_by_key(|interface| interface.index);

@@ -1,4 +1,4 @@
-//! What moves datagrams: the sockets, and the buffers of the batches in both directions.
+//! The mover of datagrams: the sockets, and the buffers of the batches in both directions.
 
 use core::net::SocketAddr;
 use core::time::Duration;
@@ -99,10 +99,10 @@ impl Io {
 
     /// Interfaces or addresses have changed; those of the interfaces `unplugged` may be back already.
     fn follow_changes<D: Device>(&mut self, unplugged: &[u32], engine: &mut Engine<D>) {
-        // What waits names its socket by place.
+        // Queued datagrams name their socket by place.
         self.departing.flush();
         let generation = self.departing.sockets.generation();
-        // What cannot be found out now is asked at the next change.
+        // If the interfaces cannot be listed now, the next change asks again.
         let has_gained = self.departing.sockets.refresh(unplugged).unwrap_or_else(|error| {
             report!(warn, "the interfaces could not be listed: {error}");
             false
@@ -181,7 +181,7 @@ impl Departing {
         if self.sockets.is_near(from.ip()) {
             return Some(Allowance::near(&self.bounds));
         }
-        // What is sent to all does not come from afar; its answers wait, and would be given without a bound.
+        // A multicast does not come from afar. Its answers wait, and would be sent without a bound.
         let is_allowed = self.bounds.reach == Reach::Everywhere && how == Arrival::Unicast;
         let admitted = is_allowed && self.rates.admit(now, from.ip());
         admitted.then(|| Allowance::far(&self.bounds, request))

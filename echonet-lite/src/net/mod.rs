@@ -1,7 +1,8 @@
 //! Sockets for nodes and controllers: tokio and blocking.
 //!
-//! What the operating system does stands in one of two modules with the same items: `linux`, and `portable` for all others,
-//! by crates that know them. `--cfg echonet_portable` takes the latter on Linux, too, for tests.
+//! The parts that depend on the operating system stand in one of two modules with the same items: `linux`, and
+//! `portable` for all others, by crates that know them. `--cfg echonet_portable` takes the latter on Linux, too, for
+//! tests.
 
 pub mod blocking;
 mod bounds;

@@ -1,11 +1,11 @@
-//! Who waits for which request.
+//! The requests that callers wait for.
 
 use core::task::{Context, Poll, Waker};
 use std::vec::Vec;
 
 use crate::controller::{Answer, Failure, NodeAddr, RequestId};
 
-/// The requests that somebody waits for. A place outlives the controller's name for the request, which is used again as
+/// The requests that a task waits for. A place outlives the controller's name for the request, which is used again as
 /// soon as the request has ended.
 #[derive(Default)]
 pub(super) struct Pending {
@@ -21,9 +21,9 @@ struct Waiting {
     waker: Option<Waker>,
 }
 
-/// What has come of a request.
+/// The outcome of a request.
 enum Outcome {
-    /// Nothing, or what some of many have answered.
+    /// Nothing, or the first answers of several.
     Open(Vec<Answer>),
     /// The answer of one.
     Done(Result<Answer, Failure>),

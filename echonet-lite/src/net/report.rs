@@ -1,4 +1,4 @@
-//! What is told to whoever logs (features `log` and `tracing`). Without either nothing is computed, let alone written.
+//! Log lines (features `log` and `tracing`). Without either nothing is computed, let alone written.
 
 /// Writes a line at a level (`error`, `warn`, `info`, `debug`) to the log crate, to tracing, or to both.
 macro_rules! report {

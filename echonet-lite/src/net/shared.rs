@@ -1,4 +1,4 @@
-//! What the endpoints of a node and its driver share: a state behind a lock that its holder cannot take again.
+//! The state that the endpoints of a node and its driver share, behind a lock that its holder cannot take again.
 
 use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use core::task::Waker;
@@ -12,7 +12,7 @@ use super::interface::Interface;
 use super::pending::Pending;
 use crate::controller::Event;
 
-/// What endpoints and the driver share.
+/// The parts that endpoints and the driver share.
 pub(super) struct Shared<D> {
     state: Mutex<State<D>>,
     /// The thread that holds `state`; 0 if none does.
@@ -93,7 +93,7 @@ impl<D> Shared<D> {
         if self.holder.load(Ordering::Relaxed) == this_thread() {
             return Err(Reentered);
         }
-        // What a function that panicked left behind is its own affair; the node goes on.
+        // A function that panicked may leave its own work half done; the node goes on.
         let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         self.holder.store(this_thread(), Ordering::Relaxed);
         Ok(Held { state, holder: &self.holder })
@@ -185,7 +185,7 @@ impl<D: Device> State<D> {
                 }
                 Event::GatheringEnded { id, .. } => self.pending.gathering_ended(id),
                 event => {
-                    // Nobody listens: nobody misses it.
+                    // Without a receiver, the event is dropped.
                     let _ = events.send(event);
                     None
                 }

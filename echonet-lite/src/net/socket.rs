@@ -1,11 +1,11 @@
-//! The UDP sockets of one node: which are opened, what they join, how an answer finds its way back, and by which ways
-//! a multicast leaves.
+//! The UDP sockets of one node: which are opened, the groups they join, how an answer finds its way back, and by which
+//! ways a multicast leaves.
 //!
-//! Two arrangements exist. One socket per family bound to the wildcard address hears everything and learns from
-//! packet information where each datagram came to. Sockets bound to one address each leave the other addresses of the
-//! machine to other nodes; what is sent to the group reaches them through a further socket bound to the group, because
-//! a socket bound to a unicast address hears nothing else. On Windows it is the other way round: no socket can be bound to
-//! a group, and one that is bound to an address hears the groups that it has joined.
+//! Two arrangements exist. One socket per family bound to the wildcard address hears everything and learns from packet
+//! information where each datagram came to. Sockets bound to one address each leave the other addresses of the machine
+//! to other nodes. A further socket bound to the group receives multicasts for them, because a socket bound to a
+//! unicast address hears nothing else. On Windows it is the other way round: no socket can be bound to a group, and one
+//! that is bound to an address hears the groups that it has joined.
 
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV6};
 use std::io;
@@ -22,7 +22,7 @@ use super::interface::Interface;
 use super::system::{self, Udp, Watched};
 use crate::wire::{MULTICAST_V4, MULTICAST_V6};
 
-/// What the kernel is asked to hold while a burst waits; it gives at most `net.core.rmem_max`.
+/// The receive buffer for a burst that waits; the kernel gives at most `net.core.rmem_max`.
 const RECEIVE_BUFFER: usize = 1 << 20;
 
 /// Where and how to listen.
@@ -84,7 +84,7 @@ pub(super) struct Sockets {
     sockets: Vec<Socket>,
     /// The interfaces in use, as last seen.
     interfaces: Vec<Interface>,
-    /// All interfaces of the machine: whoever is in a network of one of them is near.
+    /// All interfaces of the machine: a host in a network of one of them is near.
     machine: Vec<Interface>,
     /// One entry for each interface and family that a multicast leaves by.
     departures: Vec<(SocketAddr, Way)>,
@@ -101,7 +101,7 @@ struct Socket {
     joined: Vec<u32>,
 }
 
-/// What a socket is bound to.
+/// The address that a socket is bound to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Role {
     /// The wildcard address: hears unicast, multicast and broadcast.
@@ -140,7 +140,7 @@ impl Sockets {
         }
     }
 
-    /// What is to be opened while the interfaces are these: addresses, and what hears there.
+    /// The sockets to open while the interfaces are these: their addresses and roles.
     fn wanted_sockets(&self) -> Vec<(SocketAddr, Role)> {
         let Plan { port, v4, v6, listens_only, .. } = self.plan;
         if self.plan.addresses.is_empty() && !listens_only {
@@ -226,10 +226,10 @@ impl Sockets {
         let interfaces = Interface::list()?;
         let mut before = core::mem::take(&mut self.interfaces);
         before.retain(|interface| !unplugged.contains(&interface.index));
-        // What cannot be opened now is tried again at the next change.
+        // A socket that cannot be opened now is tried again at the next change.
         let _ = self.adopt(interfaces);
         for interface in self.interfaces.iter().filter(|interface| interface.has_gained(&before)) {
-            // The switch at the other end of a cable has to be told anew who hears the group.
+            // The switch at the other end of a cable has to be told anew which ports hear the group.
             self.sockets.iter_mut().for_each(|socket| socket.leave(interface.index));
         }
         self.join();
@@ -253,8 +253,8 @@ impl Sockets {
         }
     }
 
-    /// Whether an address is in a network that this machine is in, so that what comes from there can hardly have been sent
-    /// from elsewhere: routers drop what pretends to come from within.
+    /// Whether an address is in a network that this machine is in. A datagram from there can hardly have been sent from
+    /// elsewhere: routers drop those that pretend to come from within.
     pub(super) fn is_near(&self, address: IpAddr) -> bool {
         let is_local = match address {
             IpAddr::V4(v4) => v4.is_loopback() || v4.is_link_local(),
@@ -387,8 +387,8 @@ impl Sockets {
         }
     }
 
-    /// Whether a datagram came to an interface in use, or, from this machine, to an address of one. Where the system does not
-    /// tell the interface, what was sent to all has come by one whose group was joined.
+    /// Whether a datagram came to an interface in use, or, from this machine, to an address of one. Where the system
+    /// does not tell the interface, a multicast has come by one whose group was joined.
     fn hears(&self, info: &PacketInfo) -> bool {
         (info.interface == 0 && info.local != info.address)
             || self
@@ -425,7 +425,7 @@ impl Sockets {
         self.sockets.iter_mut().map(|socket| socket.udp.watched())
     }
 
-    /// What a TCP listener for this node binds to.
+    /// The addresses that a TCP listener for this node binds to.
     pub(super) fn unicast_addresses(&self) -> impl Iterator<Item = SocketAddr> {
         let unicast = |socket: &&Socket| matches!(socket.role, Role::Wildcard | Role::Own { .. });
         self.sockets.iter().filter(unicast).filter_map(|socket| socket.udp.socket().local_addr().ok())

@@ -1,7 +1,7 @@
 //! TCP connections: those that others make to us, and those we make to others before falling back to UDP.
 //!
-//! There is no framing beyond the messages themselves. What has come of one waits in its connection's buffer; answers go
-//! back on the connection that brought the request.
+//! There is no framing beyond the messages themselves. The bytes of an incomplete message wait in the connection's
+//! buffer; answers go back on the connection that brought the request.
 
 use core::cmp::Reverse;
 use core::net::{IpAddr, SocketAddr};
@@ -33,11 +33,11 @@ const CONNECT: Duration = Duration::from_secs(1);
 const FALLBACK: Duration = Duration::from_secs(300);
 /// Nodes that are remembered for that.
 const FALLBACKS: usize = 256;
-/// How long nobody is accepted after the system had no room for it.
+/// How long no connection is accepted after the system had no room for one.
 const PAUSE: Duration = Duration::from_secs(1);
 /// The longest message: a header, and two lists of 255 properties of 255 bytes.
 const MESSAGE_MAX: usize = 12 + 2 * (1 + 255 * 257);
-/// What may wait to be written; a peer that reads so little is gone.
+/// The most bytes that may wait to be written; a connection that exceeds it is closed, as its peer does not read.
 const OUTPUT_MAX: usize = 2 * MESSAGE_MAX;
 /// Read at a time.
 const READ: usize = 16 * 1024;
@@ -66,7 +66,7 @@ pub(super) struct Tcp {
     preferred: bool,
     /// Nodes that did not accept, and until when that counts.
     fallbacks: VecDeque<(IpAddr, Instant)>,
-    /// Until when nobody is accepted.
+    /// Until when no connection is accepted.
     paused: Option<Instant>,
     scratch: Vec<u8>,
 }
@@ -90,7 +90,7 @@ enum State {
     },
 }
 
-/// What is to become of a connection.
+/// The next step of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Fate {
     Keep,
@@ -165,7 +165,7 @@ impl Tcp {
         self.listeners.iter().any(Option::is_some)
     }
 
-    /// Accepts who wants to connect.
+    /// Accepts the clients that want to connect.
     pub(super) fn accept(&mut self, now: Instant, at: usize, watch: &Watch) {
         while let Some(Some((_, listener))) = self.listeners.get(at) {
             match listener.accept() {
@@ -314,7 +314,7 @@ impl Tcp {
             self.scratch.resize(READ, 0);
         }
         let fate = match connection.read(now, &mut self.scratch, engine, departing) {
-            // What was asked for last may still be answered, if only the other half is closed.
+            // The last request may still be answered, if the peer closed only its own half.
             Fate::Close => {
                 let _ = connection.write(watch, place);
                 Fate::Close
@@ -365,7 +365,7 @@ impl Connection {
         self.last + if self.state == State::Connecting { CONNECT } else { IDLE }
     }
 
-    /// Reads once and takes the messages that are complete. What more there is makes the connection ready again.
+    /// Reads once and takes the messages that are complete. Further bytes make the connection ready again.
     fn read<D: Device>(
         &mut self,
         now: Instant,

@@ -1,4 +1,4 @@
-//! What is watched for, and the numbers that say what has happened where.
+//! The kinds of events to watch for, and the numbers that name their sources.
 
 /// Changes of interfaces and addresses.
 pub(super) const CHANGES: u64 = 0;
@@ -11,7 +11,7 @@ pub(super) const SOCKETS: u64 = 1 << 16;
 /// A TCP connection, by its place.
 pub(super) const CONNECTIONS: u64 = 1 << 24;
 
-/// What is wanted to be known of a socket.
+/// The readiness of a socket to watch for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Interest {
     /// Nothing for now.

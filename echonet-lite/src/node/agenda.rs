@@ -1,4 +1,4 @@
-//! What a node has still to send, in a buffer of fixed size.
+//! The messages that a node has still to send, in a buffer of fixed size.
 //!
 //! Entries lie one behind the other: length (2), due time (8), kind (1), content; in the byte order of the machine, as
 //! they never leave it. None is ever longer than the buffer; one that does not fit is refused, and the caller decides what
@@ -252,7 +252,7 @@ mod tests {
     use proptest::prelude::*;
     use std::vec::Vec;
 
-    /// What a task is, without borrowing.
+    /// A task as text, without borrowing.
     fn owned(task: Task<'_>) -> std::string::String {
         std::format!("{task:?}")
     }

@@ -4,7 +4,7 @@ use super::Refused;
 use crate::class::{Cause, Class, Value};
 
 /// Whether the table of `class` allows `edt` to be written to property `epc`: its length, range, states and structure,
-/// and that the state is no read-only one. What the table does not know, such as a maker's own property, is allowed.
+/// and that the state is no read-only one. Properties that the table does not have, such as a maker's own, are allowed.
 /// One line makes it the rule for a device:
 ///
 /// ```
@@ -47,7 +47,7 @@ use crate::class::{Cause, Class, Value};
 pub fn check(class: &Class, epc: u8, edt: &[u8]) -> Result<(), Refused> {
     let Some(property) = class.property(epc) else { return Ok(()) };
     match property.decode(edt) {
-        // The codes of 6.2.2 report a measurement; nobody can ask for one.
+        // The codes of 6.2.2 report a measurement; a request cannot ask for one.
         Ok(Value::Overflow | Value::Underflow) => Err(Refused::Value),
         Ok(Value::State(state)) if state.is_read_only() => Err(Refused::Value),
         Ok(_) => Ok(()),

@@ -48,7 +48,7 @@ pub struct CommonProperties {
 }
 
 impl CommonProperties {
-    /// What these properties allow: read all, write 0x80 and 0x81, announce changes of 0x80, 0x81 and 0x88.
+    /// The access to these properties: read all, write 0x80 and 0x81, announce changes of 0x80, 0x81 and 0x88.
     pub const ACCESS: PropertyAccess =
         PropertyAccess::new(&[0x80, 0x81, 0x82, 0x88, 0x8A], &[0x80, 0x81], &[0x80, 0x81, 0x88]);
 

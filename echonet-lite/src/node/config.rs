@@ -1,14 +1,15 @@
-//! What a node's author decides.
+//! The settings of a node.
 
 use core::time::Duration;
 
-/// Who made the node.
+/// The maker of the node, and its number there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct Identity {
     /// Manufacturer code that the ECHONET Consortium gives (0x8A).
     pub maker: [u8; 3],
-    /// What tells this node from all others of the maker: the last 13 bytes of its identification number (0x83).
+    /// The number that tells this node from all others of the maker: the last 13 bytes of its identification number
+    /// (0x83).
     pub unique: [u8; 13],
 }
 
@@ -48,7 +49,7 @@ pub enum AnswerPort {
     Source,
 }
 
-/// What a node does with SetGet.
+/// The treatment of SetGet by a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum SetGet {
@@ -59,7 +60,7 @@ pub enum SetGet {
     Refused,
 }
 
-/// What a node says of more instances than the 84 that one value can name.
+/// The announcement of more instances than the 84 that one value can name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum ManyInstances {
@@ -81,24 +82,24 @@ pub enum Profile {
     SendOnly,
 }
 
-/// What a node's author decides. Begin with [`Config::new`] and change what should differ.
+/// The settings of a node. Begin with [`Config::new`] and change what should differ.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Config {
-    /// Who made it.
+    /// The maker of the node, and its number there.
     pub identity: Identity,
     /// Seed of the random delays; any number, different on each node.
     pub seed: u64,
-    /// Transaction identifier before the first of the node's own messages. Another in each life, if there is anything to draw
-    /// it from: with the same ones, what a node says soon after it has started anew is taken for copies of what it said
-    /// before. `net` draws it.
+    /// Transaction identifier before the first of the node's own messages. Another in each life, if there is anything
+    /// to draw it from: with the same ones, peers take the first messages of a new life for copies of those of the last
+    /// one. `net` draws it.
     pub first_tid: u16,
     /// Whether the node can receive.
     pub profile: Profile,
     /// Where answers go.
     pub answer_port: AnswerPort,
-    /// What is done with SetGet.
+    /// The treatment of SetGet.
     pub set_get: SetGet,
-    /// What is announced of more than 84 instances.
+    /// The announcement of more than 84 instances.
     pub many_instances: ManyInstances,
     /// Most that an answer to a multicast request waits; the delay is random. Zero answers at once.
     pub multicast_delay: Duration,

@@ -26,9 +26,9 @@ const OWN_SHARE: usize = 4;
 ///
 /// `STORE` is the number of bytes for all that is sent later: answers to multicast requests (40 bytes and the request
 /// each) and notifications (30 bytes for each object, 48 that are confirmed). A multicast request that does not fit is
-/// answered at once, which [`Statistics`] count; a confirmed notification that does not is an error. What is to be announced to
-/// all is never lost: of what does not fit it is remembered which properties have changed, and of which range of objects;
-/// then all of these announce them, some perhaps the value that they had before.
+/// answered at once, which [`Statistics`] count; a confirmed notification that does not is an error. Announcements are
+/// never lost: of those that do not fit, the node remembers which properties have changed, and of which range of
+/// objects. Then all of these objects announce them, some perhaps the value that they had before.
 #[derive(Clone, Debug)]
 pub struct Node<O, const STORE: usize = DEFAULT_STORE> {
     config: Config,
@@ -43,7 +43,7 @@ pub struct Node<O, const STORE: usize = DEFAULT_STORE> {
     statistics: Statistics,
 }
 
-/// What became of a datagram.
+/// The result of handling a datagram.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum Handled {
@@ -58,7 +58,7 @@ pub enum Handled {
     Malformed(ParseError),
 }
 
-/// What went wrong since the start. The counters wrap.
+/// The counters of failures since the start. They wrap.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct Statistics {
@@ -66,7 +66,7 @@ pub struct Statistics {
     pub malformed: u32,
     /// Multicast requests answered without delay because the store was full.
     pub undelayed: u32,
-    /// INFC that nobody confirmed.
+    /// INFC without a confirmation.
     pub unconfirmed: u32,
 }
 
@@ -135,7 +135,7 @@ impl<O: Objects, const STORE: usize> Node<O, STORE> {
 
     /// As [`handle`](Self::handle), for a frame that was parsed already.
     ///
-    /// INFC is answered by the object that it is for; if that is [`Handled::Done`], nobody else may answer it. INFC_Res ends
+    /// INFC is answered by the object that it is for; if that is [`Handled::Done`], no other code may answer it. INFC_Res ends
     /// the repetition of [`notify_confirmed`](Self::notify_confirmed).
     #[inline]
     pub fn handle_message(
@@ -181,12 +181,12 @@ impl<O: Objects, const STORE: usize> Node<O, STORE> {
         self.tid = tid;
     }
 
-    /// What the author decided.
+    /// The settings that the node was made with.
     pub fn config(&self) -> &Config {
         &self.config
     }
 
-    /// What went wrong since the start.
+    /// The counters of failures since the start.
     pub fn statistics(&self) -> Statistics {
         self.statistics
     }
@@ -214,7 +214,7 @@ impl<O: Objects, const STORE: usize> Node<O, STORE> {
         }
     }
 
-    /// Lets the object at `target` answer, and sees to it that what it changed is announced.
+    /// Lets the object at `target` answer, and has the properties that it changed announced.
     #[inline]
     fn respond_at(&mut self, target: usize, message: &Message<'_>, buffer: &mut [u8]) -> Outcome {
         let set_get = self.config.set_get;

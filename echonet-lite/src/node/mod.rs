@@ -33,12 +33,12 @@
 //! let mut node = Node::new(Config::new(Identity::new(maker, 1)), [Light(CommonProperties::new(maker))]);
 //! let mut buffer = [0; 512];
 //!
-//! // What is to be sent now: the announcement of the node.
+//! // The next datagram to send: the announcement of the node.
 //! let (to, length) = node.poll_transmit(Instant::ZERO, &mut buffer).expect("a node announces itself");
 //! assert_eq!(to, Destination::Multicast);
 //! assert_eq!(buffer[..length], *b"\x10\x81\x00\x01\x0e\xf0\x01\x0e\xf0\x01\x73\x01\xd5\x04\x01\x02\x90\x01");
 //!
-//! // What came from a socket.
+//! // A request that came from a socket.
 //! let from = SocketAddr::from(([192, 0, 2, 7], 3610));
 //! let request = b"\x10\x81\x00\x05\x05\xff\x01\x02\x90\x01\x62\x01\x80\x00";
 //! let mut out = Outbox::new(&mut buffer, |to, answer: &[u8]| {

@@ -1,4 +1,4 @@
-//! What a device author implements.
+//! The trait that a device author implements.
 
 use core::fmt;
 
@@ -13,7 +13,7 @@ pub trait Object {
     /// Its name: class and instance, the latter 1..=127. Constant, and no other object of the node has it.
     fn eoj(&self) -> Eoj;
 
-    /// Which properties it has, and what a peer may do with each. Usually a constant of the class.
+    /// Its properties, and the access of a peer to each. Usually a constant of the class.
     fn access(&self) -> &PropertyAccess;
 
     /// Writes the value of property `epc` into `edt`, which has 255 bytes, and returns its length. [`put`] does both.

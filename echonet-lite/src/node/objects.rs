@@ -1,4 +1,4 @@
-//! What a node holds: several objects.
+//! The objects of a node, if there are several.
 
 use super::{Object, PropertyAccess, Refused};
 use crate::wire::Eoj;
@@ -83,7 +83,7 @@ objects_by_slice!([O: Object] &mut [O]);
 #[cfg(feature = "std")]
 objects_by_slice!([O: Object] std::vec::Vec<O>);
 
-/// What points to an object is one.
+/// A pointer to an object is an object.
 macro_rules! object_by_pointer {
     ($pointer:ty) => {
         impl<O: Object + ?Sized> Object for $pointer {

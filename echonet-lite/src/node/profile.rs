@@ -8,7 +8,7 @@ pub const INSTANCES_MAX: usize = 84;
 /// Most classes in the class list (0xD7): 17 bytes.
 pub const CLASSES_MAX: usize = 8;
 
-/// What a peer may do with the node profile. 0xD5 exists only to be announced.
+/// The access of a peer to the node profile. 0xD5 exists only to be announced.
 const ACCESS: PropertyAccess =
     PropertyAccess::new(&[0x80, 0x82, 0x83, 0x8A, 0xD3, 0xD4, 0xD6, 0xD7], &[], &[0x80, 0xD5]);
 

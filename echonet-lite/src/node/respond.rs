@@ -3,7 +3,7 @@
 use super::{Object, PropertyAccess, Refused, SetGet};
 use crate::wire::{EDT_MAX, Esv, FrameWriter, Header, Message, PROPERTY_MAP_MAX, Properties, PropertySet, Unwritten};
 
-/// What an object answers.
+/// The answer of an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Reply {
     /// Nothing.
@@ -14,7 +14,7 @@ pub(super) enum Reply {
     Multicast(usize),
 }
 
-/// What a message does with an object.
+/// The effect of a message on an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Outcome {
     pub(super) reply: Reply,
@@ -47,7 +47,8 @@ pub(super) fn respond(object: &mut dyn Object, message: &Message<'_>, set_get: S
     outcome
 }
 
-/// What INF_REQ may ask for: all that can be read, and what is only announced, such as the instance list.
+/// The properties that INF_REQ may ask for: all readable ones, and those that are only announced, such as the instance
+/// list.
 pub(super) fn notifiable(access: &PropertyAccess) -> PropertySet {
     access.get.union(access.announce)
 }
@@ -118,9 +119,9 @@ fn read(object: &dyn Object, allowed: PropertySet, list: Properties<'_>, writer:
     accepted
 }
 
-/// Writes a list of properties and answers it: what was accepted without value, what was refused with the value it came
-/// with. False if one was refused, or its answer does not fit: then it and all behind it are left alone.
-/// `keep` bytes of the buffer stay free for what follows the list.
+/// Writes a list of properties and answers it: accepted ones without value, refused ones with the value they came with.
+/// Returns false if one was refused, or its answer does not fit: then it and all behind it are left alone. `keep` bytes
+/// of the buffer stay free for the rest behind the list.
 fn write(
     object: &mut dyn Object,
     list: Properties<'_>,

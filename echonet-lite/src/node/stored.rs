@@ -9,12 +9,12 @@ use crate::wire::{EDT_MAX, Eoj};
 /// Bytes that [`Stored`] has for values unless its type says otherwise: each takes two and its own length.
 pub const DEFAULT_ROOM: usize = 64;
 
-/// What precedes each value: its EPC and its length.
+/// The bytes before each value: its EPC and its length.
 const HEAD: usize = 2;
 
-/// An object of a class that keeps values: those that it is made with, and what every device has. It takes what the table of
-/// its class allows, and no more. A node of several classes is an array of these. Who wants to compute a value when it is asked
-/// for, or refuse one that the class allows, implements [`Object`].
+/// An object of a class that keeps values: those that it is made with, and those of every device. It accepts all that
+/// the table of its class allows, and no more. A node of several classes is an array of these. To compute a value when
+/// it is asked for, or to refuse one that the class allows, implement [`Object`].
 ///
 /// ```
 /// use echonet_lite::class::general_lighting::{GENERAL_LIGHTING, LightLevel, OperationMode};

@@ -5,7 +5,7 @@ use core::{
     time::Duration,
 };
 
-/// A moment of a clock that never goes back, in microseconds since whatever the caller chose. The core reads no clock.
+/// A moment of a clock that never goes back, in microseconds since a time that the caller chose. The core reads no clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct Instant(pub u64);

@@ -11,7 +11,7 @@ pub fn show(value: &impl Property, edt: &mut [u8]) -> Result<usize, Refused> {
     Ok(value.encode(edt)?)
 }
 
-/// What a peer wants a property to be: an arm of [`Object::set`](super::Object::set).
+/// Reads the value that a peer wants to write: an arm of [`Object::set`](super::Object::set).
 ///
 /// # Errors
 /// [`Refused::Length`] or [`Refused::Value`]: the property cannot have that value, or only tells it, such as "undefined".

@@ -1,4 +1,4 @@
-//! What a certification would find wrong with the objects of a node before anybody asks them.
+//! The faults of a node's objects that a certification would find, before any request.
 
 use core::fmt;
 
@@ -21,7 +21,7 @@ pub enum Fault {
         eoj: Eoj,
         /// The property.
         epc: u8,
-        /// What is not allowed: to be read, written, announced.
+        /// The missing access: to read, to write, to announce.
         access: Required,
     },
     /// Its class requires one of some properties, and it has none of them.
@@ -45,7 +45,7 @@ pub enum Fault {
         eoj: Eoj,
         /// The property.
         epc: u8,
-        /// What it says.
+        /// The refusal.
         refused: Refused,
     },
     /// The value of a property is none that its class has.
@@ -57,7 +57,7 @@ pub enum Fault {
     },
 }
 
-/// What a class requires of a property.
+/// The access that a class requires of a property.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum Required {

@@ -18,16 +18,16 @@ use crate::controller::{Answer, Notification, Request, Write as PropertyWrite};
 use crate::node::Instant;
 use crate::wire::Eoj;
 
-/// A smart meter behind a module, for tokio: what [`Client`](super::Client) is for programs that wait.
+/// A smart meter behind a module, for tokio: the counterpart of [`Client`](super::Client), which blocks.
 ///
 /// The port is anything asynchronous: an [`AsyncSerialPort`], or the TCP stream of a serial server. Every method can be
-/// dropped before it is done. Nothing is read between calls; what the meter tells meanwhile waits in the port's buffer.
+/// dropped before it is done. Nothing is read between calls; messages of the meter wait in the port's buffer meanwhile.
 pub struct AsyncClient<T> {
     port: T,
     link: Link,
     began: TokioInstant,
     command: [u8; COMMAND_MAX],
-    /// What of `command` is to be written yet.
+    /// The part of `command` that is yet to be written.
     unwritten: Range<usize>,
 }
 
@@ -99,7 +99,7 @@ impl<T: AsyncRead + AsyncWrite + Unpin> AsyncClient<T> {
         }
     }
 
-    /// What the meter told by itself since; waits for it until `timeout` has passed.
+    /// The next notification that the meter sent by itself; waits for it until `timeout` has passed.
     ///
     /// # Errors
     /// The port failed.
@@ -172,7 +172,8 @@ impl AsyncSerialPort {
     /// # Errors
     /// The runtime cannot wait for it.
     pub fn new(port: SerialPort) -> io::Result<Self> {
-        // What replaces it is unsafe because a descriptor could be closed while it is registered. A port keeps its own open.
+        // The successor of this call is unsafe because a descriptor could be closed while it is registered. A port
+        // keeps its own open.
         #[allow(deprecated, reason = "the successor needs an unsafe block for the same call")]
         let port = AsyncFd::new(port)?;
         Ok(Self { port })

@@ -104,7 +104,7 @@ impl<T: Read + Write + AsFd> Client<T> {
         }
     }
 
-    /// What the meter told by itself since; waits for it until `timeout` has passed.
+    /// The next notification that the meter sent by itself; waits for it until `timeout` has passed.
     ///
     /// # Errors
     /// The port failed.

@@ -1,4 +1,4 @@
-//! What the driver is told: module, credentials, where the meter is.
+//! The settings of the driver: module, credentials, where the meter is.
 
 use core::fmt;
 use core::ops::RangeInclusive;
@@ -53,7 +53,7 @@ pub struct Credentials {
 }
 
 const ID_LENGTH: usize = 32;
-/// What SKSETPWD takes; grid operators give 12.
+/// The longest password that SKSETPWD takes; grid operators give 12 characters.
 const PASSWORD_MAX: usize = 32;
 
 impl Credentials {

@@ -24,7 +24,7 @@ const SEND_TIMEOUT: Duration = Duration::from_secs(10);
 const COMMAND_PAUSE: Duration = Duration::from_millis(500);
 /// Before a join is repeated: the meter needs some time after a failed one, and a module that renews a session by itself is let to.
 const JOIN_PAUSE: Duration = Duration::from_secs(5);
-/// What a scan takes beside listening.
+/// The time that a scan takes beside listening.
 const SCAN_MARGIN: Duration = Duration::from_secs(5);
 /// Before everything is begun again; doubles up to the maximum with every failure.
 const RESTART_PAUSE: Duration = Duration::from_secs(5);
@@ -263,7 +263,7 @@ impl Skstack {
         [self.core.deadline, self.core.limited_until].into_iter().flatten().min()
     }
 
-    /// What happened since.
+    /// The next event.
     pub fn poll_event(&mut self) -> Option<Event<'_>> {
         let event = self.core.events.pop()?;
         Some(match event {
@@ -504,7 +504,7 @@ impl Core {
             (0x29, Step::Session) => self.lose(now, Loss::Expired),
             (0x32, _) => self.begin_limit(now),
             (0x33, _) => self.end_limit(),
-            // Beacons, neighbour discovery, echo requests, and what belongs to no step of ours.
+            // Beacons, neighbour discovery, echo requests, and events of no step of ours.
             _ => {}
         }
     }
@@ -679,7 +679,7 @@ impl Core {
         self.end_sending(now, result);
     }
 
-    /// Only what the session protects is worth reading: anyone can send the rest.
+    /// Takes only datagrams that the session protects: the others can come from any sender.
     fn handle_datagram(&mut self, received: Received<'_>) {
         if self.step != Step::Session || received.to_port != PORT {
             // PANA and MLE: the module's own business.

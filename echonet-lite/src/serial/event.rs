@@ -1,4 +1,4 @@
-//! What the driver reports.
+//! The events of the driver.
 
 use core::fmt;
 use core::net::SocketAddrV6;
@@ -38,7 +38,7 @@ pub enum Event<'a> {
 /// A datagram from the meter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Datagram<'a> {
-    /// Who sent it.
+    /// The sender.
     pub from: SocketAddrV6,
     /// Whether it was sent to a group.
     pub multicast: bool,
@@ -139,7 +139,7 @@ pub enum Step {
 }
 
 impl Step {
-    /// What the step does, to follow "could not" and "while trying to".
+    /// The action of the step, to follow "could not" and "while trying to".
     pub const fn describe(self) -> &'static str {
         match self {
             Self::Idle => "wait",

@@ -86,7 +86,7 @@ impl Scanner {
             }
             State::PeekEcho(length) => match byte {
                 b'\r' | b'\n' => self.push_text(byte),
-                // What an ECHONET Lite frame begins with.
+                // The first byte of an ECHONET Lite frame.
                 0x10 => {
                     self.state = State::Payload(length);
                     return self.push(byte);

@@ -44,8 +44,8 @@ impl Pending {
     }
 }
 
-/// A meter behind a module, without a port and a clock: what [`Client`](super::Client) runs on a port that it waits for,
-/// for programs with a loop of their own.
+/// A meter behind a module, without a port and a clock, for programs with a loop of their own.
+/// [`Client`](super::Client) runs one on a port that it waits for.
 ///
 /// One request at a time: a second one before the first has its answer makes the first one's answer lost.
 pub struct Link {
@@ -141,7 +141,7 @@ impl Link {
         Some(Err(failure))
     }
 
-    /// What the meter told by itself, the oldest first.
+    /// The next notification that the meter sent by itself, the oldest first.
     pub fn notification(&mut self) -> Option<Notification> {
         self.notifications.pop_front()
     }
@@ -175,7 +175,7 @@ impl Link {
     pub fn poll_transmit(&mut self, now: Instant, buffer: &mut [u8]) -> Option<usize> {
         if self.module.can_send().is_ok() {
             let mut datagram = [0; PAYLOAD_MAX];
-            // Whatever the destination, a group or the meter: there is only the meter.
+            // The meter is the only other node, so the destination, a group or the meter, does not matter.
             if let Some((_, length)) = self.controller.poll_transmit(now, &mut datagram) {
                 let sent = self.module.send(now, &datagram[..length]);
                 debug_assert_eq!(sent, Ok(()), "can_send said so");

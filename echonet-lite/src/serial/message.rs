@@ -1,4 +1,4 @@
-//! What a line of the module says.
+//! The lines that the module sends.
 
 use core::net::Ipv6Addr;
 
@@ -33,9 +33,9 @@ pub enum Message<'a> {
 /// The numbers and parameters of `EVENT`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Notice {
-    /// What happened.
+    /// The number of the event.
     pub number: u8,
-    /// Who caused it.
+    /// The node that caused it.
     pub sender: Ipv6Addr,
     /// Further detail: the outcome of a transmission.
     pub parameter: Option<u8>,
@@ -99,7 +99,7 @@ pub enum Payload<'a> {
 
 impl<'a> Payload<'a> {
     fn parse(bytes: &'a [u8], length: usize) -> Option<Self> {
-        // What the scanner decided by: a raw payload does not begin with a digit.
+        // The scanner decided by the same rule: a raw payload does not begin with a digit.
         let is_hex = bytes.first().is_some_and(u8::is_ascii_hexdigit);
         if is_hex && bytes.len() == 2 * length && bytes.iter().all(u8::is_ascii_hexdigit) {
             Some(Self::Hex(bytes))
@@ -131,7 +131,7 @@ impl<'a> Payload<'a> {
 }
 
 impl<'a> Message<'a> {
-    /// Reads one line without its end. Never fails: what it cannot read is [`Message::Unknown`].
+    /// Reads one line without its end. Never fails: a line that it cannot read is [`Message::Unknown`].
     pub fn parse(line: &'a [u8]) -> Self {
         if let Some(rest) = line.strip_prefix(b"ERXUDP ") {
             return parse_datagram(rest).map_or(Self::Unknown, Self::Datagram);

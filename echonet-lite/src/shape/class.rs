@@ -157,7 +157,7 @@ impl<T: Described> Visitor<'_> for Typed<T> {
     }
 }
 
-/// A number as text; what is too long for any property is none.
+/// A number as text. A text that is too long for any property is no number.
 #[derive(Default)]
 struct Digits {
     bytes: [u8; 32],

@@ -1,4 +1,4 @@
-//! What a controller says of nodes.
+//! A controller's answers, notifications and knowledge of nodes.
 
 use serde_core::ser::{SerializeStruct, Serializer};
 use serde_core::{Deserialize, Deserializer, Serialize};

@@ -16,7 +16,7 @@
 //!
 //! All of these are read, too, a quantity also from text with its unit. Only written are [`Value`](crate::class::Value)
 //! (a number, `true` or `false`, a list, fields and named bits as a map, other states, levels and times as text),
-//! [`Class`](crate::class::Class) and [`PropertySpec`](crate::class::PropertySpec), and what a controller says: `Answer`,
+//! [`Class`](crate::class::Class) and [`PropertySpec`](crate::class::PropertySpec), and a controller's results: `Answer`,
 //! `Notification`, `NodeInfo`.
 
 mod class;
@@ -34,9 +34,9 @@ use serde_core::{Deserialize, Deserializer, Serialize};
 pub(crate) use class::{read_state, write_state};
 pub use wire::MessageBuf;
 
-/// What is read from a text.
+/// A visitor that reads a value from a text.
 struct Text<T, P> {
-    /// What the text should be, as the end of "expected …".
+    /// The expected text, as the end of "expected …".
     expected: &'static str,
     parse: P,
     result: PhantomData<T>,
@@ -111,7 +111,7 @@ fn list<S: Serializer, T: Serialize>(serializer: S, items: impl Iterator<Item = 
     list.end()
 }
 
-/// What is written by `Display`.
+/// A value that is written by its `Display`.
 struct Shown<T>(T);
 
 impl<T: fmt::Display> Serialize for Shown<T> {

@@ -1,8 +1,8 @@
-//! Which properties an object has, and what a peer may do with each.
+//! The properties of an object, and the access of a peer to each.
 
 use super::PropertySet;
 
-/// What a peer may do with the properties of an object: the content of its property maps. A class's table gives one:
+/// The access of a peer to the properties of an object: the content of its property maps. A class's table gives one:
 /// `Class::mandatory`, `Class::offering`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]

@@ -54,7 +54,7 @@ impl FromStr for ClassCode {
     }
 }
 
-/// An object: what a message comes from (SEOJ) or goes to (DEOJ).
+/// An object: the source (SEOJ) or the destination (DEOJ) of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Eoj([u8; 3]);
 

@@ -8,11 +8,11 @@ use core::fmt;
 pub struct ParseError {
     /// Offset of the byte at fault, from the start of the frame; at most its length.
     pub offset: usize,
-    /// What is wrong there.
+    /// The reason.
     pub cause: Cause,
 }
 
-/// What is wrong with a frame.
+/// The reasons for which a frame is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum Cause {

@@ -2,7 +2,7 @@
 
 use core::fmt;
 
-/// A service: what a message asks, answers or notifies.
+/// A service: the request, answer or notification that a message is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 #[repr(u8)]

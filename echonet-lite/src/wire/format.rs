@@ -1,4 +1,4 @@
-//! What defmt prints (feature `defmt`), where it is not what the fields are.
+//! The output of defmt (feature `defmt`), where it is not that of the fields.
 
 use defmt::{Format, Formatter, write};
 

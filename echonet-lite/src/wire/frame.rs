@@ -41,7 +41,7 @@ impl<'a> Frame<'a> {
     /// Checks that `bytes` are exactly one frame. This is the only check there is; nothing that is returned fails later.
     ///
     /// # Errors
-    /// The first fault: offset and cause. Unknown services are errors, too, since nobody answers them.
+    /// The first fault: offset and cause. Unknown services are errors, too, since no node answers them.
     #[inline]
     pub fn parse(bytes: &'a [u8]) -> Result<Self, ParseError> {
         let Some((header, _)) = bytes.split_first_chunk::<HEADER_LEN>() else { return Self::parse_short(bytes) };
@@ -63,7 +63,7 @@ impl<'a> Frame<'a> {
         Ok(Self::Format1(Message { bytes, second, esv }))
     }
 
-    /// What is not format 1, or shorter than its header.
+    /// Parses a frame that is not of format 1, or is shorter than its header.
     #[cold]
     fn parse_short(bytes: &'a [u8]) -> Result<Self, ParseError> {
         let truncated = ParseError { offset: bytes.len(), cause: Cause::Truncated };

@@ -1,6 +1,6 @@
 //! Frames as checked views of bytes, and a writer into a buffer (ECHONET Lite Specification, Part II, chapter 3).
 //!
-//! [`Frame::parse`] checks a datagram once; what it returns borrows the datagram and cannot fail afterwards.
+//! [`Frame::parse`] checks a datagram once. The frame borrows the datagram, and reading it cannot fail.
 //! [`FrameWriter`] writes into a buffer of the caller's and cannot produce a frame that [`Frame::parse`] refuses.
 //! Nothing here allocates.
 //!

@@ -88,8 +88,8 @@ impl PropertySet {
         Ok(set)
     }
 
-    /// What can be understood of a map that a peer sent. Real devices miscount: the bytes behind the count are believed,
-    /// a bitmap is known by its 17 bytes, and codes below 0x80 are left out.
+    /// Reads as much as possible of a map that a peer sent. Real devices miscount: the bytes behind the count are
+    /// believed, a bitmap is known by its 17 bytes, and codes below 0x80 are left out.
     pub fn decode_map_lenient(map: &[u8]) -> Self {
         let Some((&count, content)) = map.split_first() else { return Self::EMPTY };
         Self::of_content(usize::from(count) >= BITMAP_FROM && map.len() >= PROPERTY_MAP_MAX, content)

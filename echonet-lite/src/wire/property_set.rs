@@ -70,21 +70,21 @@ impl PropertySet {
         a | b | c | d == 0
     }
 
-    /// What is in either set.
+    /// The properties in either set.
     #[must_use]
     pub const fn union(self, other: Self) -> Self {
         let ([a, b, c, d], [e, f, g, h]) = (self.0, other.0);
         Self([a | e, b | f, c | g, d | h])
     }
 
-    /// What is in both sets.
+    /// The properties in both sets.
     #[must_use]
     pub const fn intersection(self, other: Self) -> Self {
         let ([a, b, c, d], [e, f, g, h]) = (self.0, other.0);
         Self([a & e, b & f, c & g, d & h])
     }
 
-    /// What is in this set and not in the other.
+    /// The properties in this set and not in the other.
     #[must_use]
     pub const fn difference(self, other: Self) -> Self {
         let [a, b, c, d] = other.0;

@@ -2,7 +2,7 @@
 
 use super::{Cause, Esv, HEADER_LEN, ParseError, frame};
 
-/// What the bytes at the start of a stream are.
+/// The state of the first message in a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum MessageLength {

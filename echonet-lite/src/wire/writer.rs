@@ -4,7 +4,7 @@ use core::fmt;
 
 use super::{EDT_MAX, Eoj, Esv, HEADER_LEN, frame};
 
-/// What a frame says besides its properties.
+/// The fields of a frame besides its properties.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct Header {
@@ -57,8 +57,8 @@ pub enum Unwritten<E> {
     Source(E),
 }
 
-/// Writes one format-1 frame into a buffer. Whatever is called in whatever order, [`finish`](Self::finish) returns a frame
-/// that [`Frame::parse`](super::Frame::parse) accepts, or an error.
+/// Writes one format-1 frame into a buffer. After any calls in any order, [`finish`](Self::finish) returns a frame that
+/// [`Frame::parse`](super::Frame::parse) accepts, or an error.
 #[derive(Debug)]
 pub struct FrameWriter<'b> {
     buffer: &'b mut [u8],
@@ -296,7 +296,7 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever is written, in whatever order: the frame parses and says what was accepted.
+        /// After any writes in any order, the frame parses and says what was accepted.
         #[test]
         fn what_is_written_is_read(
             tid: u16, seoj: [u8; 3], deoj: [u8; 3], esv in 0..16_usize, first in list(), second in list(),

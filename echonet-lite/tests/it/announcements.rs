@@ -1,4 +1,4 @@
-//! What a node sends of its own accord, and when.
+//! Messages that a node sends of its own accord, and their times.
 
 use core::{net::SocketAddr, time::Duration};
 
@@ -193,7 +193,7 @@ fn lights(count: u8) -> Node<Vec<Device>> {
     node
 }
 
-/// Of which objects the node announces something now, and what.
+/// The objects that announce something now, and their properties.
 fn told(node: &mut Node<Vec<Device>>, now: Instant) -> Vec<(Eoj, Vec<u8>)> {
     let (mut buffer, mut told) = ([0; 512], Vec::new());
     while let Some((to, length)) = node.poll_transmit(now, &mut buffer) {
@@ -240,7 +240,7 @@ fn what_waits_for_confirmation_holds_nothing_up() {
     }
     assert!(confirmed >= 10, "{confirmed}");
     told(&mut node, Instant::ZERO);
-    // The store is full until nobody has confirmed for 15 s. What changes is told at once all the same.
+    // The store stays full until 15 s have passed without a confirmation. Changes are announced at once all the same.
     for (instance, epc) in [(7, 0xB0), (3, 0x80), (7, 0x80), (5, 0xC0)] {
         assert_eq!(node.notify(Eoj::new(2, 0x90, instance), epc), Ok(()));
     }

@@ -1,5 +1,5 @@
-//! Floods against a device in a process of its own: it stays small, and others are answered. What is said of times and memory
-//! is printed; that memory and descriptors have bounds is demanded.
+//! Floods against a device in a process of its own: it stays small, and other clients get answers. Times and memory are
+//! printed; the tests demand that memory and descriptors have bounds.
 
 use std::net::{Ipv4Addr, SocketAddr, TcpStream, UdpSocket};
 use std::process::{Child, Command, Stdio};
@@ -13,12 +13,13 @@ use echonet_lite::wire::Eoj;
 const PORT: u16 = 36180;
 const LIGHT: Eoj = Eoj::new(0x02, 0x90, 1);
 const PATIENCE: Duration = Duration::from_secs(60);
-/// Datagrams a second of a flood in which others are measured: what comes as fast as one core can send takes that
-/// core from whoever shares the machine.
+/// Datagrams a second of a flood in which other clients are measured. A flood as fast as one core can send would take
+/// that core from the other processes of the machine.
 const RATE: u32 = 20_000;
-/// Between two requests of who is measured: often for a controller, and far from what the device could answer.
+/// Between two requests of the measured client: often for a controller, and far from the rate that the device could
+/// answer.
 const PERIOD: Duration = Duration::from_millis(1);
-/// What a device may grow by under a flood.
+/// The most that a device may grow by under a flood.
 const GROWTH_KIB: u64 = 16 * 1024;
 
 /// `echonet serve`, which ends with the test.
@@ -72,7 +73,7 @@ impl Device {
     }
 }
 
-/// Who asks as a controller does, one request after the other.
+/// A client that asks as a controller does, one request after the other.
 struct Honest {
     socket: UdpSocket,
     device: SocketAddr,
@@ -120,7 +121,7 @@ impl Honest {
     }
 }
 
-/// What somebody honest has seen.
+/// The figures of an honest client.
 struct Figures {
     answers: usize,
     /// The slowest of a hundred.
@@ -128,7 +129,8 @@ struct Figures {
 }
 
 impl Figures {
-    /// Somebody honest was answered beside an attack; how much slower than alone is printed, as it is the machine's matter, too.
+    /// An honest client was answered beside an attack. How much slower than alone is printed, as it is the machine's
+    /// matter, too.
     fn beside(&self, alone: &Self) {
         assert!(alone.answers > 0 && self.answers > 0, "nobody is answered any more");
         println!("p99 is {:.1} times what it is alone", self.p99.as_secs_f64() / alone.p99.as_secs_f64());
@@ -164,7 +166,7 @@ fn a_thousand_sources_flood_a_device() {
     let sources: Vec<UdpSocket> = (0..1000)
         .map(|at| UdpSocket::bind((Ipv4Addr::new(127, 77, (at / 250) as u8, (at % 250) as u8 + 1), 0)).unwrap())
         .collect();
-    // What the kernel has no room for is dropped, as on any network.
+    // Datagrams that the kernel has no room for are dropped, as on any network.
     let flood = |turn: usize| drop(sources[turn % sources.len()].send_to(&frames[turn % frames.len()], device.address));
     let begun = Instant::now();
     let paced = |turn: usize| {

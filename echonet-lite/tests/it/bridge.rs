@@ -59,7 +59,7 @@ impl Mosquitto {
 /// By topic: the payload, and when it came.
 type Heard = HashMap<String, (String, Instant)>;
 
-/// What a client of the broker has heard.
+/// A client of the broker, with the messages it has heard.
 struct Listener {
     client: Client,
     heard: Arc<(Mutex<Heard>, Condvar)>,
@@ -94,7 +94,7 @@ impl Listener {
         Self { client, heard }
     }
 
-    /// Waits until what was heard is as wanted; says what came of it.
+    /// Waits until the messages are as wanted; returns the result.
     fn wait<R>(&self, what: &str, wanted: impl Fn(&Heard) -> Option<R>) -> R {
         let end = Instant::now() + PATIENCE;
         let mut heard = self.heard.0.lock().unwrap();
@@ -120,7 +120,7 @@ impl Listener {
         self.client.publish(format!("{topic}/set"), QoS::AtLeastOnce, false, payload).unwrap();
     }
 
-    /// What every topic says now.
+    /// The current payload of every topic.
     fn values(&self) -> HashMap<String, String> {
         let heard = self.heard.0.lock().unwrap();
         heard.iter().map(|(topic, (text, _))| (topic.clone(), text.clone())).collect()
@@ -258,7 +258,7 @@ fn what_is_known_of_some(home: &Home, devices: &[Value]) {
     assert_eq!(component("0130", "airFlowDirectionVertical")["options"].as_array().unwrap().len(), 5);
 }
 
-/// What devices announce is in MQTT at once.
+/// Announcements of devices are in MQTT at once.
 fn changes_arrive(home: &Home, listener: &Listener) {
     let (sensor, topic) = (at("0011"), format!("{}/value", topic(home, at("0011"))));
     let mut times: Vec<_> = (0..200u16)
@@ -301,7 +301,8 @@ fn commands_are_carried_out(home: &Home, listener: &Listener) {
     }
 }
 
-/// What a thousand devices cost: `cargo test -p echonet-lite --all-features --test it thousand -- --ignored --nocapture`.
+/// The cost of a thousand devices:
+/// `cargo test -p echonet-lite --all-features --test it thousand -- --ignored --nocapture`.
 #[test]
 #[ignore = "a measurement of a minute"]
 fn a_thousand_devices() {

@@ -74,7 +74,7 @@ fn nobody_at_the_address_is_no_verdict() {
     assert!(certify([127, 72, 5, 2].into(), &own).unwrap_err().to_string().contains("another address"));
 }
 
-/// The item that a fault is found by, of which object, and what the report says of it.
+/// The item that a fault is found by, of which object, and the words of the report.
 fn found_by(kind: Kind) -> (Fault, Eoj, &'static str, &'static str) {
     let (fault, node) = (Fault::new(kind), Eoj::NODE_PROFILE);
     let of = |epc| Fault::of_property(kind, LIGHT, epc);

@@ -233,7 +233,7 @@ fn a_served_node_is_found_read_and_written() {
     assert_eq!(none[0]["properties"][1]["value"], true);
     check(&tool(&["set", "127.0.62.1", "generalLighting:3", "faultStatus=true"]), 4);
     check(&tool(&["set", "127.0.62.1", "generalLighting:3", "0xF1=0x01"]), 4);
-    // Nobody there, and nobody to be found.
+    // No node at that address, and none to be found.
     check(&["--port", port, "--address", "127.0.62.2", "--timeout", "0.3", "get", "127.0.62.3", "node", "80"], 3);
     check(&["--port", "13629", "--address", "127.0.62.2", "--timeout", "0.3", "discover"], 3);
 }

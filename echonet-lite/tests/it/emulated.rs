@@ -61,7 +61,7 @@ impl Home {
         endpoint.with_node(|device| device.change(*eoj, epc, edt)).unwrap();
     }
 
-    /// What a property of a node's first object is.
+    /// The value of a property of a node's first object.
     pub fn value(&self, at: usize, epc: u8) -> Vec<u8> {
         let mut edt = [0; 255];
         let length = self.nodes[at].1.with_node(|device| device.objects()[0].get(epc, &mut edt)).unwrap();

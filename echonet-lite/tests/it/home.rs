@@ -33,10 +33,10 @@ const fn at(hour: u32, minute: u32) -> u32 {
 const DAY: u32 = at(24, 0);
 const HALF_MINUTE: Duration = Duration::from_secs(30);
 
-/// What happens without the gateway's doing.
+/// The events that the gateway does not cause.
 #[derive(Clone, Copy)]
 enum Happening {
-    /// Somebody uses the switch of a light.
+    /// An inhabitant uses the switch of a light.
     Switch(usize, u8),
     /// The battery begins to charge (42), discharge (43), or idles (44); announced.
     Battery(u8),
@@ -68,7 +68,7 @@ const SCRIPT: [(u32, Happening); 17] = [
     (at(23, 30), Happening::Switch(0, ON)),
 ];
 
-/// What the gateway writes to the air conditioner: operation, mode, temperature.
+/// The gateway's writes to the air conditioner: operation, mode, temperature.
 const COMFORT: [(u32, u8, u8, u8); 4] =
     [(at(6, 0), ON, 0x43, 22), (at(9, 0), OFF, 0x43, 22), (at(17, 0), ON, 0x43, 21), (at(22, 30), OFF, 0x43, 18)];
 
@@ -168,7 +168,7 @@ impl Object for Appliance {
     }
 }
 
-/// What the meter announces every half hour: date, time and cumulative energy.
+/// The reading that the meter announces every half hour: date, time and cumulative energy.
 fn reading(time: u32) -> [u8; 11] {
     let time = time - time % at(0, 30);
     let (hour, minute) = ((time / at(1, 0)) as u8, (time / 2 % 60) as u8);
@@ -176,7 +176,7 @@ fn reading(time: u32) -> [u8; 11] {
     [0x07, 0xEA, 11, 21, hour, minute, 0, a, b, c, d]
 }
 
-/// What the gateway has seen, each with its half minute.
+/// The events that the gateway has seen, each with its half minute.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Diary {
     /// Object, property, value, and whether confirmed.
@@ -272,7 +272,7 @@ impl Home {
         self.network.hosts[host].addr.node()
     }
 
-    /// What the gateway asks, and writes.
+    /// The gateway's requests and writes.
     fn poll(&mut self) {
         let write = COMFORT.into_iter().find(|(time, ..)| *time == self.time);
         if let Some((_, operation, mode, temperature)) = write {
@@ -381,7 +381,7 @@ fn scripted(time: u32, eoj: Eoj, epc: u8) -> Vec<u8> {
     }
 }
 
-/// What the gateway has to have seen by the end of the day.
+/// The events that the gateway has to have seen by the end of the day.
 fn expected() -> Diary {
     let battery = [addresses(BATTERY_HOST).node(), Addresses::v4(NEW_BATTERY_ADDRESS).node()];
     let mut diary = Diary::default();
@@ -408,7 +408,7 @@ fn expected() -> Diary {
         if time > 0 && time % at(0, 30) == 0 {
             diary.notifications.push((time, METER, 0xEA, reading(time).to_vec(), false));
         }
-        // What the gateway writes is announced where it changes something; the temperature is not announced.
+        // Writes of the gateway are announced where they change something; the temperature is not announced.
         for (_, operation, mode, _) in COMFORT.into_iter().filter(|(then, ..)| *then == time) {
             let (old_operation, old_mode) = core::mem::replace(&mut before, (operation, mode));
             if operation != old_operation {
@@ -443,7 +443,7 @@ fn a_day_at_home_is_seen_as_it_is_scripted() {
         }
         let mut expected = expected();
         for diary in [&mut home.diary, &mut expected] {
-            // What happens in the same half minute comes in any order.
+            // Events of the same half minute come in any order.
             diary.notifications.sort();
             diary.announcements.sort();
         }
@@ -457,7 +457,7 @@ fn a_day_at_home_is_seen_as_it_is_scripted() {
         assert_eq!((statistics.malformed, statistics.timeouts), (0, 3));
         assert!(statistics.repeated_notifications > 0, "doubled notifications are told apart");
         assert_eq!(gateway.nodes().count(), OBJECTS.len() + 1, "the battery has two addresses");
-        // Who is at the old address of the battery is not known, because nobody answers there.
+        // The node at the battery's old address is not known, because no node answers there.
         let old = addresses(BATTERY_HOST).node();
         assert!(gateway.nodes().all(|node| node.is_ready == (node.addr != old)));
         assert!(gateway.footprint() < 1 << 20, "{} bytes", gateway.footprint());

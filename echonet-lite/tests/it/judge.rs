@@ -5,11 +5,11 @@ use echonet_lite::wire::{Eoj, Esv, Frame, Message, PROPERTY_MAP_MAX, Properties,
 
 use crate::support::{Device, config, devices, peer, text};
 
-/// A node, and what it may answer, worked out anew from the rules.
+/// A node, and a check of its answers, worked out anew from the rules.
 pub struct Judge {
     node: Node<Vec<Device>>,
     buffer: Vec<u8>,
-    /// What the node sent for the current datagram, one behind the other, and where each ends.
+    /// The bytes that the node sent for the current datagram, one frame behind the other, and where each ends.
     sent: Vec<u8>,
     ends: Vec<usize>,
     /// How many answers there were.
@@ -22,7 +22,7 @@ impl Judge {
         Self { node, buffer: vec![0; 1472], sent: Vec::new(), ends: Vec::new(), answers: 0 }
     }
 
-    /// Panics if what the node answers is not what it should.
+    /// Panics if the node's answers break the rules.
     pub fn check(&mut self, datagram: &[u8]) {
         self.sent.clear();
         self.ends.clear();
@@ -59,7 +59,7 @@ impl Judge {
                 return false;
             }
         }
-        // Nobody is missing.
+        // No answer is missing.
         !answerable || message.esv() == Esv::SetI || addressed.next().is_none()
     }
 
@@ -80,7 +80,7 @@ impl Judge {
 }
 
 /// Whether each written property comes back in order, without value or with that it had; then whether all were accepted.
-/// Of a refused empty value nothing can be seen, so what was sent empty counts as refused.
+/// A refused empty value cannot be told from an accepted one, so empty values count as refused.
 fn written(asked: Properties<'_>, answered: Properties<'_>) -> Option<bool> {
     let same = asked.len() == answered.len()
         && asked.zip(answered).all(|(a, b)| a.epc == b.epc && (b.edt.is_empty() || a.edt == b.edt));

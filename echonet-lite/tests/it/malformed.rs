@@ -1,4 +1,4 @@
-//! Whatever comes: no panic, no wrong answer, none missing, and the node still answers afterwards.
+//! Malformed datagrams: no panic, no wrong answer, none missing, and the node still answers afterwards.
 
 use echonet_lite::node::Arrival;
 

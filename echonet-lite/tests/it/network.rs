@@ -9,7 +9,7 @@ use std::time::Duration;
 use echonet_lite::controller::{Controller, NodeAddr};
 use echonet_lite::node::{Arrival, Destination, Handled, Instant, Node, Object, Outbox};
 
-/// Store of the nodes: what waits to be sent.
+/// Store of the nodes, for messages that wait to be sent.
 pub const STORE: usize = 4096;
 
 /// xorshift64*.
@@ -45,7 +45,7 @@ impl Random {
     }
 }
 
-/// What happens to datagrams on their way.
+/// The faults of the network.
 #[derive(Clone, Copy)]
 pub struct Weather {
     /// Lost, in percent.
@@ -85,7 +85,7 @@ pub struct Addresses {
     pub v6: Option<Ipv6Addr>,
 }
 
-/// The interface that everybody is on.
+/// The interface that all nodes are on.
 const SCOPE: u32 = 3;
 
 impl Addresses {

@@ -1,4 +1,4 @@
-//! The shapes that serde gives: what is written is read again, and what is wrong is named.
+//! The shapes that serde gives: a written value can be read again, and an error names its cause.
 
 use std::fmt::Debug;
 

@@ -95,7 +95,7 @@ impl Object for Thing {
     }
 }
 
-/// What was asked, and what was so then.
+/// A request, and the state at its time.
 struct Asked {
     /// The number of the node; past the last one, it does not exist.
     node: usize,
@@ -370,7 +370,7 @@ impl World {
         assert_eq!(value[1..4], answer.eoj.to_bytes());
     }
 
-    /// Nobody's news, and no news twice in a life.
+    /// Checks that a notification is of the node it names, and does not come twice in a life.
     fn check_notification(&mut self, controller: usize, notification: &Notification) {
         for (epc, value) in notification.properties() {
             if epc != ANNOUNCED && epc != CONFIRMED {

@@ -127,7 +127,7 @@ impl Bench {
         Self::new(config(), devices())
     }
 
-    /// What the node sends at once for a datagram.
+    /// The datagrams that the node sends at once for a datagram.
     pub fn handle(&mut self, arrival: Arrival, bytes: &[u8]) -> (Handled, Vec<(To, Vec<u8>)>) {
         let (mut buffer, mut sent) = (vec![0; self.size], Vec::new());
         let mut out = Outbox::new(&mut buffer, |to, datagram: &[u8]| sent.push((who(to), datagram.to_vec())));
@@ -135,7 +135,7 @@ impl Bench {
         (handled, sent)
     }
 
-    /// What the node has to send now.
+    /// The datagrams that the node has to send now.
     pub fn poll(&mut self) -> Vec<(To, Vec<u8>)> {
         let (mut buffer, mut sent) = (vec![0; self.size], Vec::new());
         while let Some((to, length)) = self.node.poll_transmit(self.now, &mut buffer) {
@@ -144,7 +144,7 @@ impl Bench {
         sent
     }
 
-    /// What the node sends in the next second.
+    /// The datagrams that the node sends in the next second.
     pub fn settle(&mut self) -> Vec<(To, Vec<u8>)> {
         let (mut sent, end) = (self.poll(), self.now + Duration::from_secs(1));
         while let Some(due) = self.node.poll_timeout().filter(|&due| due <= end) {

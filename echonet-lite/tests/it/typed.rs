@@ -13,7 +13,7 @@ use proptest::test_runner::{RngAlgorithm, TestRng};
 
 use super::values::valid;
 
-/// What was read, written again, and whether that can be set.
+/// The value read and written again, and whether that can be set.
 type Read = Result<(Vec<u8>, bool), EdtError>;
 
 struct Entry {

@@ -19,7 +19,7 @@ fn every_property() -> impl Iterator<Item = &'static PropertySpec> {
     class::all().iter().flat_map(|class| class.properties.iter().chain(class.superseded))
 }
 
-/// EDT, what it displays as, and how it comes out as JSON; and the way back.
+/// EDT, its `Display` text, and its JSON; and the way back.
 #[track_caller]
 fn check(class: &str, name: &str, edt: &str, text: &str, json: &str) {
     let property = property(class, name);
@@ -107,7 +107,7 @@ fn known_values() {
     check("nodeProfile", "D6", "00", "{numberOfInstances: 0, instanceList: []}", r#"{"numberOfInstances": 0, "instanceList": []}"#);
 }
 
-/// What else people type.
+/// Further texts that people type.
 #[test]
 fn text_for_people() {
     let check = |class: &str, name: &str, text: &str, edt: &str| {
@@ -147,7 +147,7 @@ fn text_for_people() {
     check("common", "81", "08", "08");
 }
 
-/// What a bad value is told.
+/// The errors for bad values.
 #[test]
 fn errors_name_the_property_the_value_and_what_is_allowed() {
     let text = |class: &str, name: &str, text: &str, expected: &str| {
@@ -343,7 +343,7 @@ fn every_named_state_round_trips() {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 24, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// Any bytes for any property: no panic, and what is accepted round trips.
+    /// Any bytes for any property: no panic, and accepted bytes round trip.
     #[test]
     fn any_bytes(bytes in prop::collection::vec(any::<u8>(), 0..=255)) {
         for property in every_property() {
@@ -357,7 +357,7 @@ proptest! {
         }
     }
 
-    /// Any text for any property: no panic, and what is written is a value of the property.
+    /// Any text for any property: no panic, and an accepted text gives a value of the property.
     #[test]
     fn any_text(text in r#"(0x)?[\[\{"]?([0-9a-zA-Z:., °%-]|[\]\[}{"]|true|level )*[\]\}]?"#, room in 0usize..=255) {
         let mut buffer = [0; 255];

@@ -86,7 +86,8 @@ fn every_route_of_devices() {
     what_is_set_arrives(&home, &web);
 }
 
-/// The description, all properties and each of them agree; what can be written is taken back. How many values that were.
+/// The description, all properties and each of them agree, and writable values are accepted again. Returns the number
+/// of writes.
 fn what_a_device_tells(web: &Web, device: &str) -> usize {
     let description = web.get(&format!("/elapi/v1/devices/{device}"));
     let described = description["properties"].as_object().unwrap();
@@ -213,7 +214,7 @@ fn errors_have_types_and_say_why() {
     assert_eq!(plain.status, 415, "{plain:?}");
     assert_eq!(home.value(0, 0xB0).len(), 1);
 
-    // Who cannot be reached is waited for, and the wait has an end.
+    // A node that cannot be reached is waited for, and the wait has an end.
     home.nodes[0].1.with_node(|device| device.set_faults(vec![fault(Kind::Silent, 0)]));
     check("GET", &of("properties/lightLevel"), nothing(), 500, "timeoutError", "the node answers nothing");
     assert_eq!(web.get("/elapi/v1/devices")["devices"].as_array().unwrap().len(), 2);
@@ -377,7 +378,7 @@ fn events_tell_what_is_and_what_changes() {
     assert_eq!((&first["deviceType"], &first["online"]), (&json!("generalLighting"), &json!(true)));
     assert_eq!(first["properties"]["lightLevel"]["writable"], true);
     events.wait("device", |device| device["id"] == sensor);
-    // What it announces comes at once, what it does not when it is asked.
+    // An announced change comes at once, another one with the next request.
     let begun = Instant::now();
     home.change(1, 0xE0, &300i16.to_be_bytes());
     events.wait("property", |news| news["id"] == sensor && news["name"] == "value" && news["value"] == 30.0);
@@ -391,7 +392,7 @@ fn events_tell_what_is_and_what_changes() {
     let lost = events.wait("status", |news| news["id"] == sensor);
     assert_eq!(lost["online"], false);
 
-    // There are places for so many readers, and who goes leaves its place.
+    // The number of readers is bounded, and a reader that goes leaves its place.
     let many: Vec<_> = (1..32).map(|_| web.events("")).collect();
     assert!(many.iter().all(|events| events.status == 200));
     assert_eq!(web.events("").status, 503);
@@ -445,7 +446,7 @@ fn who_is_served() {
     refuses(&["--token-file", short.to_str().unwrap()], "16 or more letters");
 }
 
-/// The document is valid, everything in it answers, and what devices say is what it says they can say.
+/// The document is valid, every path in it answers, and the devices' values are as it describes them.
 #[test]
 fn the_openapi_document() {
     let (_home, web) = serve(6, &CLASSES, &[]);
@@ -505,7 +506,7 @@ fn the_page_shows_the_home() {
     let (light, conditioner, sensor) = (id(1, "0290"), id(2, "0130"), id(3, "0011"));
     home.change(2, 0xE0, &(-123i16).to_be_bytes());
     browser.wait(&text(&sensor, "value"), "-12.3 °C");
-    // What is settable is set, and comes back as the device tells it.
+    // A settable property is set, and comes back as the device tells it.
     let row = |device: &str, property: &str| format!("{}.closest('tr')", cell(device, property));
     browser.run(&format!(
         "const row = {}; row.querySelector('input').value = '33'; row.querySelector('button').click()",
@@ -524,7 +525,7 @@ fn the_page_shows_the_home() {
         row(&conditioner, "operationMode")
     ));
     browser.wait(&text(&conditioner, "operationMode"), "heating");
-    // What the device refuses is said where it was asked for.
+    // A refusal of the device is shown where the value was entered.
     browser.run(&format!(
         "const row = {}; row.querySelector('input').value = '101'; row.querySelector('button').click()",
         row(&light, "lightLevel")
@@ -562,7 +563,7 @@ fn a_home_that_is_not_there() {
     assert_eq!(web.get(&path(light, "properties/lightLevel")), one("lightLevel", 12));
 }
 
-/// Nodes that are made up cost little, and who asks for a device is answered meanwhile.
+/// Invented nodes cost little, and a client that asks for a device is answered meanwhile.
 #[test]
 fn five_thousand_nodes_that_are_not_there() {
     const NODES: usize = 5000;

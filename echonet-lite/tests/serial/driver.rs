@@ -1,4 +1,4 @@
-//! The driver alone, in virtual time: every step, and what can go wrong in it.
+//! The driver alone, in virtual time: every step, and the faults that it can meet.
 
 use std::time::Duration;
 
@@ -127,7 +127,7 @@ fn check(name: &str, faults: &[Fault], expected: &str) {
                         bench.wait();
                     }
                     assert!(bench.log.len() < 100, "{what}");
-                    // What follows a rejoin is no answer.
+                    // The announcement after a rejoin is no answer.
                     bench.received.retain(|payload| payload[10] != 0x73);
                 }
                 assert_eq!(bench.received, [POWER], "{what}");

@@ -1,4 +1,4 @@
-//! The controller on top of the driver, in virtual time: what happens to a request while the session does not stand.
+//! The controller on top of the driver, in virtual time: requests while the session does not stand.
 
 use echonet_lite::controller::Request;
 use echonet_lite::meter::{METER, epc, power};

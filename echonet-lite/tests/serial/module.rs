@@ -14,7 +14,7 @@ const OTHER: &str = "FE80:0000:0000:0000:021D:1290:1234:0000";
 const OTHER_MAC: &str = "001D129012340000";
 const OWN: &str = "FE80:0000:0000:0000:021D:1290:0003:C890";
 
-/// What goes wrong, each once and in this order for commands that it names.
+/// The faults, each once and in this order for commands that it names.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Fault {
     /// A command is not answered.
@@ -236,7 +236,7 @@ impl Simulator {
         }
         say(out, &format!("EVENT 25 {METER}{}", self.side()));
         self.joined = true;
-        // Who is there, as meters tell after joining.
+        // The instance list, as meters announce it after joining.
         let announcement = b"\x10\x81\0\x01\x0E\xF0\x01\x0E\xF0\x01\x73\x01\xD5\x04\x01\x02\x88\x01";
         self.datagram(true, 0x0E1A, announcement, out);
     }
@@ -336,7 +336,7 @@ fn value(epc: u8) -> Option<Vec<u8>> {
     })
 }
 
-/// What the meter answers to a request.
+/// The meter's answer to a request.
 fn answer(request: &[u8]) -> Option<Vec<u8>> {
     let Ok(Frame::Format1(request)) = Frame::parse(request) else {
         return None;

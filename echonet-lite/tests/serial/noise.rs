@@ -1,4 +1,4 @@
-//! Noise on the line: what a module says arrives with bytes changed, lost and added.
+//! Noise on the line: the module's bytes arrive changed, with losses and additions.
 
 use echonet_lite::node::Instant;
 use echonet_lite::serial::{COMMAND_MAX, Config, Credentials, Message, Module, Skstack, Step};
@@ -6,7 +6,7 @@ use proptest::prelude::*;
 
 use crate::module::{ID, PASSWORD, Simulator};
 
-/// What happens to every so many-th byte.
+/// The damage to every so many-th byte.
 #[derive(Clone, Copy, Debug)]
 enum Damage {
     Change(u8),

@@ -81,12 +81,12 @@ fn heads_of_http2() {
         check_cut(&server, http2(&server, &[]), &[&before[..], &head].concat(), pieces);
         // A frame of a kilobyte that comes byte by byte.
         let head = frame(HEADERS, END_STREAM | END_HEADERS, 3, &[b'y'; 1024]);
-        let bytes = head[9..].to_vec().into_iter().map(|byte| vec![byte]);
+        let bytes = head[9..].iter().copied().map(|byte| vec![byte]);
         check_cut(&server, http2(&server, &[]), &[&before[..], &head[..9]].concat(), bytes);
     }
 }
 
-/// A client that sends heads as fast as it can is not cut, however often one of them is not whole when it is looked at.
+/// A client that sends heads as fast as it can is not cut, however often a head is incomplete when the server looks.
 #[test]
 fn heads_of_http2_that_come_in_halves() {
     let server = server();

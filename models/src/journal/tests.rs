@@ -163,7 +163,7 @@ impl Server {
     }
 }
 
-/// What a server has in its data when it becomes a replica is in the stream with which it goes on, and no more comes.
+/// The data of a server that becomes a replica is in the stream with which it goes on, and no more data comes.
 fn becomes_a_replica(is_alone: bool) {
     let server = Server::new();
     let writers = server.writers();

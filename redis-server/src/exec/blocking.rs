@@ -3,8 +3,8 @@
 //! A waiter is served under the locks of the command that made its key ready, before anybody else can see the key,
 //! if those locks cover all the keys that it needs; else under locks of its own right afterwards.
 //!
-//! Locks are taken in this order: shards, the parked command's answer, the queues. Whoever takes the sender out of a parked
-//! command ends its wait; all others come too late.
+//! Locks are taken in this order: shards, the parked command's answer, the queues. The thread that takes the sender out of
+//! a parked command ends its wait; all later threads find nothing.
 
 use std::any::Any;
 use std::collections::VecDeque;
@@ -54,13 +54,13 @@ pub struct Parked {
     tracker: Option<Arc<Tracker>>,
     client: Arc<ClientShared>,
     instance: Arc<Instance>,
-    /// Taken by whoever ends the wait: the command that made a key ready, the deadline, CLIENT UNBLOCK.
+    /// Taken by the thread that ends the wait: for the command that made a key ready, the deadline, or CLIENT UNBLOCK.
     answer: Mutex<Option<Answer>>,
 }
 
 type Answer = oneshot::Sender<Vec<u8>>;
 
-/// What the connection of a parked command waits for.
+/// A parked command's wait, on the side of its connection.
 #[derive(Debug)]
 pub struct Waiting {
     /// The command.
@@ -75,7 +75,7 @@ impl Waiting {
     /// Answers the client, unless it wants no replies, and forgets the wait.
     pub fn conclude(self, client: &Client, reply: &mut Reply, answer: &[u8]) {
         if client.tracking.is_some() {
-            // What has ended the wait may have changed what the client has read before.
+            // The change that ended the wait may have invalidated keys that this client tracks.
             tracking::deliver(client, reply);
         }
         client.shared.traffic.commands.add(1);
@@ -203,8 +203,8 @@ impl Unblock for Parked {
 }
 
 impl Parked {
-    /// What a client is told that waits for a group's entries when the key holds no stream any more, but something else if
-    /// `is_other`: since Redis 7.2 what its command would be answered now.
+    /// The error for a client that waits for a group's entries when the key no longer holds a stream. If `is_other`, the
+    /// key holds another type. Since Redis 7.2 it is the error that the command would get now.
     fn stream_is_gone(&self, key: &[u8], is_other: bool) -> Error {
         match &self.group {
             Some(_) if self.instance.config.level().is_72() && is_other => Error::WrongType,
@@ -214,7 +214,7 @@ impl Parked {
     }
 }
 
-/// What XREADGROUP answers where there is no such group.
+/// XREADGROUP's error for a group that does not exist.
 pub(crate) fn no_group(key: &[u8], group: &[u8]) -> Error {
     let (key, group) = (echo(key, MAX_NAME), echo(group, MAX_NAME));
     Error::Message(format!("NOGROUP No such key '{key}' or consumer group '{group}' in XREADGROUP with GROUP option"))
@@ -228,7 +228,7 @@ impl Waiter for Parked {
         self.group.is_some()
     }
 
-    /// Who reads as a group waits no longer when the stream is gone.
+    /// Ends the wait of a group's reader: its stream is gone.
     fn gone(&self, key: &[u8]) {
         if self.group.is_some() {
             self.fail(&self.stream_is_gone(key, false));
@@ -298,8 +298,8 @@ pub fn park(cx: &Ctx<'_>, call: &Call<'_>, block: Block, muted: bool) -> Waiting
     Waiting { parked, answer, deadline: block.deadline }
 }
 
-/// Serves those who wait for what the call has made ready, as far as its locks allow. What is left in `cx.ready` is
-/// for [`serve_rest`].
+/// Serves the clients that wait for keys that the call has made ready, as far as its locks allow. Leaves the other keys
+/// in `cx.ready` for [`serve_rest`].
 #[inline]
 pub fn serve(cx: &mut Ctx<'_>) {
     if !cx.ready.is_empty() {
@@ -316,7 +316,7 @@ fn serve_ready(cx: &mut Ctx<'_>) {
     let mut left = Vec::new();
     let mut ready = VecDeque::new();
     loop {
-        // What is served may make further keys ready.
+        // Serving a client may make further keys ready.
         ready.extend(cx.ready.drain(..));
         let Some(mut next) = ready.pop_front() else { break };
         if !serve_key(cx, &mut next) {
@@ -329,8 +329,9 @@ fn serve_ready(cx: &mut Ctx<'_>) {
     cx.ready = left;
 }
 
-/// Serves what [`serve`] has left, each key with a view of its own, until no key is ready any more. `begin` is asked before
-/// each: `None` leaves it to somebody else, anything else lasts until it is served. `view` finds the keys that it needs.
+/// Serves keys that [`serve`] has left, each with a view of its own, until no key is ready any more. `begin` is asked
+/// before each: `None` leaves it to another thread, anything else lasts until it is served. `view` finds the keys that it
+/// needs.
 #[cold]
 pub fn serve_rest<G>(
     worker: &Worker,
@@ -368,7 +369,7 @@ fn serve_key(cx: &mut Ctx<'_>, next: &mut Ready) -> bool {
     let mut last = 0;
     while let Some(parked) = behind(database, &key, last) {
         last = parked.ticket;
-        // Valkey leaves a key whose time is over to whoever asks for it.
+        // Valkey leaves an expired key to the command that asks for it.
         let entry = if cx.instance.config.level().is_valkey() {
             cx.db.stored(&key).filter(|entry| !entry.is_expired(cx.db.over_by()))
         } else {
@@ -389,7 +390,8 @@ fn serve_key(cx: &mut Ctx<'_>, next: &mut Ready) -> bool {
         }
         let keys = parked.keys_for(database, key);
         if !covers(cx, next.db, &keys) {
-            // What was needed before stays: or two waiters could take turns for ever, each lacking its own locks.
+            // Keys that an earlier attempt needed stay. Otherwise two waiters could take turns for ever, each lacking
+            // its own locks.
             next.needs.extend(keys.iter().map(|key| key.bytes.into()));
             return false;
         }
@@ -414,10 +416,11 @@ fn covers(cx: &mut Ctx<'_>, db: usize, keys: &[Key<'_>]) -> bool {
     is_free && keys.iter().all(|key| cx.db.is_writable(key))
 }
 
-/// A parked client in the place of the one that has made its key ready, who is back when this is dropped, by a panic too.
+/// A parked client in the place of the client that has made its key ready. The latter is back when this is dropped, by a
+/// panic too.
 struct Stead<'s, 'a> {
     cx: &'s mut Ctx<'a>,
-    /// Whose place it is.
+    /// The client that has made the key ready.
     client: &'s mut Client,
     reply: &'s mut Reply,
     may_block: bool,
@@ -481,7 +484,8 @@ fn serve_parked(cx: &mut Ctx<'_>, parked: &Parked, keys: &[Key<'_>]) {
         && let Some(sender) = parked.end(&mut answer)
     {
         let mut reply = reply.to_vec();
-        // What the command has changed its client is told behind the reply, even one that wants no replies.
+        // The invalidations of the command's own changes follow its reply. They reach even a client that wants no
+        // replies.
         match tracking::pushes(&mut client) {
             Some(pushes) if parked.muted => _ = parked.client.post(pushes.into()),
             Some(pushes) => reply.extend_from_slice(&pushes),

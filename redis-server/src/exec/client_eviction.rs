@@ -1,9 +1,9 @@
-//! What all clients together hold, and who of them goes when that is more than `maxmemory-clients`
+//! Memory of all clients together, and eviction of clients above `maxmemory-clients`
 //! (<https://redis.io/docs/latest/develop/reference/clients/#client-eviction>).
 //!
-//! While there is a limit, each connection tells what it holds after every batch, and the sum follows. When the limit is
-//! reached, the largest clients are cut off, those first whose size has the most binary digits. What they hold is freed when
-//! their connections are next served: until then it is as good as free, and no key is evicted in its place.
+//! While there is a limit, each connection reports its memory after every batch, and the sum follows. When the limit is
+//! reached, the server disconnects the largest clients, those first whose size has the most binary digits. Their memory is
+//! freed when their connections are next served. Until then it counts as free, and no key is evicted in its place.
 
 use std::cmp::Reverse;
 use std::sync::Mutex;
@@ -23,9 +23,9 @@ pub struct ClientMemory {
     /// Of clients that are cut off and have not freed it yet.
     leaving: AtomicU64,
     evicted: AtomicU64,
-    /// Held by who cuts clients off.
+    /// Held by the thread that cuts clients off.
     turn: Mutex<()>,
-    /// Until when, in milliseconds of Unix time, there is nobody to be cut off.
+    /// Until when, in milliseconds of Unix time, no client can be cut off.
     spared_until: AtomicU64,
 }
 
@@ -54,7 +54,7 @@ impl ClientMemory {
         if held != before {
             self.sum.fetch_add(held as i64 - before as i64, Relaxed);
         }
-        // Who is killed at this moment must not be counted after that.
+        // A client that is killed at this moment must not be counted afterwards.
         if held != 0 && client.has_flag(flag::GONE) {
             self.forget(client);
         }
@@ -65,7 +65,8 @@ impl ClientMemory {
         self.leaving.load(Relaxed)
     }
 
-    /// A client is cut off: what it holds is freed soon. Nobody may take it off the list at this moment.
+    /// Moves the memory of a client that is cut off from the sum to the memory that is freed soon. The client must stay
+    /// on the list during the call.
     pub fn dismiss(&self, client: &ClientShared) {
         let bytes = self.forget(client);
         client.leaving.fetch_add(bytes, Relaxed);
@@ -86,7 +87,7 @@ impl ClientMemory {
         before
     }
 
-    /// Somebody may be cut off now who was protected.
+    /// Ends the pause after a check: a protected client may have lost its protection.
     pub fn look_again(&self) {
         self.spared_until.store(0, Relaxed);
     }
@@ -123,7 +124,7 @@ fn keep(instance: &Instance, limit: u64, now: u64) {
     if !client_memory.is_over(limit) || now < client_memory.spared_until.load(Relaxed) {
         return;
     }
-    // Whoever is at it does it for all.
+    // One thread at a time does it for all.
     let Ok(_turn) = client_memory.turn.try_lock() else { return };
     let mut clients = instance.clients();
     clients.retain(|client| !client.has_flag(flag::NO_EVICT));
@@ -188,7 +189,7 @@ mod tests {
         assert_eq!(instance.client_memory.leaving(), leaving, "it was cut off already");
         instance.client_left(&clients[1]);
         assert_eq!(instance.client_memory.leaving(), 0);
-        // Whoever was cut off does not come back into the sum.
+        // A client that was cut off does not come back into the sum.
         note(&instance, &clients[1], [0, 0], 3);
         assert_eq!(alive(&instance).len(), 4);
         assert!(instance.client_memory.sum.load(Relaxed) < 750_000);

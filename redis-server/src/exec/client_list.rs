@@ -66,7 +66,7 @@ pub(crate) fn describe(instance: &Instance, client: &ClientShared, now: u64, cal
     text
 }
 
-/// What a client has said that it can do, where Valkey tells of it.
+/// Capabilities that a client has declared, as Valkey lists them.
 fn capabilities(instance: &Instance, client: &ClientShared) -> &'static str {
     match (instance.config.level().is_valkey(), client.has_flag(flag::REDIRECTS)) {
         (true, true) => " capa=r",

@@ -1,4 +1,4 @@
-//! What a handler works with.
+//! The handler's interface.
 
 use std::cell::Cell;
 use std::ops::Range;
@@ -27,16 +27,16 @@ use crate::types::bloom::Bloom;
 use crate::types::json::Json;
 use crate::types::{Hash, List, LiveHash, Set, SmallBytes, SortedSet, Stream};
 
-/// What runs when a command is called: a plain function. By then arity and permission are checked and the keys that the row
-/// declares are locked; it reads its arguments, works on [`Ctx::db`] and appends to [`Ctx::reply`].
+/// A command's handler: a plain function. When it is called, arity and permission are checked and the keys that the row
+/// declares are locked. It reads its arguments, works on [`Ctx::db`] and appends to [`Ctx::reply`].
 pub type Handler = fn(&mut Ctx<'_>, Args<'_>) -> Result;
 
 /// The commands of a server.
 #[derive(Clone, Copy, Debug)]
 pub struct CommandTable {
-    /// What is known of each.
+    /// Their rows.
     pub registry: Registry,
-    /// What runs, by the number of the row.
+    /// Their handlers, by the number of the row.
     pub handlers: &'static [Handler],
 }
 
@@ -49,7 +49,7 @@ pub struct Block {
     pub keys: Range<usize>,
     /// Arguments that say something else while the command waits, by position: `$` is an id then.
     pub replaced: Vec<(usize, String)>,
-    /// What is answered when the wait was in vain.
+    /// The reply when the wait was in vain.
     pub in_vain: InVain,
     /// The group that is read, if one is: the wait ends when the key holds no stream any more, with which the group went.
     pub group: Option<Box<[u8]>>,
@@ -64,7 +64,7 @@ pub enum InVain {
     Copies(Copies),
 }
 
-/// A key that has changed while somebody waited for it.
+/// A key that has changed while a client waited for it.
 #[derive(Clone, Debug)]
 pub struct Ready {
     /// Number of its database.
@@ -75,13 +75,13 @@ pub struct Ready {
     pub needs: Vec<Box<[u8]>>,
 }
 
-/// What a handler works on, and what it may do: three places in the open, the rest by methods.
+/// The data that a handler works on, and its operations: three public fields, the rest by methods.
 pub struct Ctx<'a> {
     /// The client's database: the shards of the call's keys.
     pub db: View<'a>,
     /// Where the answer goes.
     pub reply: &'a mut Reply,
-    /// Who asks.
+    /// The calling client.
     pub client: &'a mut Client,
     pub(crate) instance: &'a Instance,
     /// On whose thread the command runs.
@@ -92,7 +92,7 @@ pub struct Ctx<'a> {
     pub(crate) serving: bool,
     /// The handler's wish to wait.
     pub(crate) block: Option<Block>,
-    /// Keys that became ready for those who wait for them.
+    /// Keys that became ready for clients that wait for them.
     pub(crate) ready: Vec<Ready>,
     /// Changes made since the call began.
     pub(crate) dirty: Cell<u64>,
@@ -180,7 +180,7 @@ impl<'a> Ctx<'a> {
         self.serving
     }
 
-    /// Whether what runs was said by others, who alone know: a file that is loaded, or a primary.
+    /// Whether the command comes from a source that alone decides: a file that is loaded, or a primary.
     pub fn is_told_by_others(&self) -> bool {
         self.worker.loads
     }
@@ -221,7 +221,7 @@ impl<'a> Ctx<'a> {
         self.worker.refused(Some(row), error);
     }
 
-    /// Accounts for a command of somebody else that the call has made fail.
+    /// Accounts for a command of another client that the call has made fail.
     pub fn failed(&self, row: &Row, error: &Error) {
         self.worker.failed(row, error);
     }
@@ -234,7 +234,7 @@ impl<'a> Ctx<'a> {
         }
     }
 
-    /// Shows the call to those who monitor before what it runs itself.
+    /// Shows the call to clients that monitor, before the commands that it runs itself.
     pub fn show_to_monitors(&self, args: Args<'_>) {
         self.worker.show_to_monitors(self, args);
     }
@@ -247,7 +247,7 @@ impl<'a> Ctx<'a> {
         aof::reload(self.worker, alone)
     }
 
-    /// What a call of [`Footprint::Still`](crate::command::Footprint) holds.
+    /// The standstill that a call of [`Footprint::Still`](crate::command::Footprint) holds.
     ///
     /// # Errors
     /// Data is loaded.
@@ -356,7 +356,7 @@ impl<'a> Ctx<'a> {
         }
     }
 
-    /// Before the call: what is said from now on is one unit with it.
+    /// Before the call: journal entries from now on are one unit with it.
     pub(super) fn begin_call(&self) {
         journal::begin_call();
     }
@@ -378,7 +378,7 @@ impl<'a> Ctx<'a> {
         }
     }
 
-    /// Must follow every change of a key: transactions that watch it fail, those who wait for it are looked after,
+    /// Must follow every change of a key: transactions that watch it fail, clients that wait for it are looked after,
     /// and the change is counted.
     #[inline]
     pub fn changed(&mut self, key: &Key<'_>, event: Event) {
@@ -403,7 +403,7 @@ impl<'a> Ctx<'a> {
         }
     }
 
-    /// [`Ctx::changed`] of which nobody is notified.
+    /// [`Ctx::changed`] without a notification.
     pub fn changed_silently(&mut self, key: &Key<'_>) {
         self.note_local(key);
         self.touched(key);
@@ -423,7 +423,7 @@ impl<'a> Ctx<'a> {
         }
     }
 
-    /// A key has changed that somebody may watch, or have read and kept.
+    /// A key has changed that clients may watch, or have read and kept.
     fn seen(&mut self, database: &Database, key: &Key<'_>) {
         database.touch(key);
         if database.any_tracker() {
@@ -438,13 +438,13 @@ impl<'a> Ctx<'a> {
         }
     }
 
-    /// Only tells of an event: whatever follows from it has been seen to.
+    /// Only reports an event: the caller has seen to all that follows from it.
     pub fn tell(&self, key: &Key<'_>, event: Event) {
         self.tell_in(self.client.db, key.bytes, event);
     }
 
-    /// A change that is counted and told, but neither makes transactions fail that watch the key nor anything ready for
-    /// those who wait for it: what belongs to a stream's groups.
+    /// Counts and reports a change of a stream's groups. Such a change neither fails transactions that watch the key
+    /// nor makes anything ready for clients that wait for it.
     pub fn noticed(&self, key: &Key<'_>, event: Event) {
         self.dirty.set(self.dirty.get() + 1);
         self.tell(key, event);
@@ -476,7 +476,7 @@ impl<'a> Ctx<'a> {
         self.ready.push(Ready { db, key: key.into(), needs: Vec::new() });
     }
 
-    /// Has everybody looked after who waits for a key of database `db` (`SWAPDB`).
+    /// Looks after all clients that wait for a key of database `db` (`SWAPDB`).
     pub fn all_ready(&mut self, db: usize) {
         let keys = self.instance.database(db).awaited_keys();
         self.ready.extend(keys.into_iter().map(|key| Ready { db, key, needs: Vec::new() }));
@@ -538,8 +538,8 @@ impl<'a> Ctx<'a> {
         None
     }
 
-    /// Whether a blocking command must leave `key` to those who have waited longer for a value of its type; they are looked
-    /// after then.
+    /// Whether a blocking command must leave `key` to clients that have waited longer for a value of its type; they are
+    /// looked after then.
     pub fn others_wait(&mut self, key: &Key<'_>) -> bool {
         let wait = !self.serving && self.may_block && blocking::is_awaited(&self.db, key);
         if wait {
@@ -560,7 +560,7 @@ impl<'a> Ctx<'a> {
         if ms > most as f64 && self.config().level().is_72() {
             return Err(Error::Static("ERR timeout is out of range"));
         }
-        // Redis 7.0 converts to 64 bits before it looks at the sign: what does not fit is "negative".
+        // Redis 7.0 converts to 64 bits before it looks at the sign: a number that does not fit is "negative".
         if ms < 0.0 || ms >= i64::MAX as f64 {
             return Err(Error::Static("ERR timeout is negative"));
         }

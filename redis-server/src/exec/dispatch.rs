@@ -26,13 +26,13 @@ const TURN_LOOK: u64 = 100;
 /// A command with its arguments, resolved and allowed.
 #[derive(Clone, Copy, Debug)]
 pub struct Call<'a> {
-    /// What to run.
+    /// The command's row.
     pub row: &'static Row,
-    /// With what.
+    /// Its arguments.
     pub args: Args<'a>,
 }
 
-/// What becomes of a command.
+/// The result of a command's admission.
 #[derive(Debug)]
 pub enum Admission {
     /// It runs.
@@ -212,7 +212,7 @@ fn judge(worker: &Worker, client: &Client, row: &'static Row, args: Args<'_>) ->
     let held = match cluster::judge_on_admission(instance, client, &Call { row, args }) {
         Ok(()) => None,
         Err(Refused::Because(error)) => return Err(Admission::Refuse(error, Some(row))),
-        // What is queued waits with EXEC.
+        // A queued call waits with EXEC.
         Err(Refused::Until(until)) => (client.multi.is_none() || row.command.role == Role::Exec).then_some(until),
     };
     let touches = || !row.command.keys.is_empty() || may_write(instance, row, client, args);
@@ -253,8 +253,8 @@ fn refused_by_replica(instance: &Instance, row: &Row, client: &Client, args: Arg
     (is_stale && is_any(&|row, args| !flags_of(instance, row, args).has(Flags::STALE))).then_some(Error::STALE)
 }
 
-/// Why a call that was admitted does not run after all: this server has become a replica since. What it changed would be in the data and
-/// not in the stream, which the new primary may go on with. The caller is at work with the data, so the role stays as it is.
+/// The error for a call that was admitted before this server became a replica. The call's changes would be in the data and not in the
+/// stream, which the new primary may go on with. The caller is at work with the data, so the role stays as it is.
 #[inline]
 pub(crate) fn refused_since(worker: &Worker, client: &Client, call: &Call<'_>) -> Option<Error> {
     if !worker.instance.replication.is_replica() || worker.loads {
@@ -296,7 +296,7 @@ pub(crate) fn redirect(host: &str, port: u16) -> Error {
     Error::Elsewhere(format!("REDIRECT {host}:{port}"))
 }
 
-/// Whether a command must not run when memory is short. What a transaction queues takes memory, whatever it is.
+/// Whether a command must not run when memory is short. Every call that a transaction queues takes memory.
 fn takes_memory(instance: &Instance, row: &Row, client: &Client, args: Args<'_>) -> bool {
     let denied = |row: &Row, args: Args<'_>| flags_of(instance, row, args).has(Flags::DENYOOM);
     match (&client.multi, row.command.role) {
@@ -350,7 +350,7 @@ fn held_back(instance: &Instance, row: &Row, client: &Client, args: Args<'_>, wr
     }
 }
 
-/// What has become of a command that ran, or would have run, alone.
+/// The outcome of a command that ran, or would have run, alone.
 #[derive(Debug)]
 pub enum Passed {
     /// Its reply is written; the client may want to close.
@@ -444,8 +444,8 @@ pub(crate) fn refuse(worker: &Worker, client: &mut Client, row: Option<&'static 
     quiet_reply(client, || reply.error(&error));
 }
 
-/// What a refused command does to the transaction that is being put together: it will fail, and a refused EXEC ends it
-/// at once. Returns the error to be sent.
+/// Fails the transaction that is being put together, because a command was refused. A refused EXEC ends it at once.
+/// Returns the error to be sent.
 fn refused(instance: &Instance, client: &mut Client, row: Option<&Row>, error: Error) -> Error {
     if row.is_some_and(|row| row.command.role == Role::Exec) {
         discard_transaction(instance, client);
@@ -459,7 +459,7 @@ fn refused(instance: &Instance, client: &mut Client, row: Option<&Row>, error: E
     if let Some(multi) = &mut client.multi {
         multi.aborted = true;
     } else if let Some(tracking) = &mut client.tracking {
-        // What CLIENT CACHING has said was about this command.
+        // CLIENT CACHING was about this command only.
         tracking.caching = false;
     }
     error

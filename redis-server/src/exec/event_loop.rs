@@ -1,5 +1,5 @@
-//! The iterations of a worker's event loop: what it does between two sleeps is a round. Replies of several clients in one round
-//! leave together at its end.
+//! The iterations of a worker's event loop. A round is a worker's work between two sleeps. Replies of several clients in one
+//! round leave together at its end.
 //!
 //! A reply that is sent wakes its reader. Sent one by one, with a client's commands before each, replies find a reader that
 //! has fallen asleep again, and waking it costs the server more than a small script does; sent in a row, most of them

@@ -1,9 +1,9 @@
 //! Eviction: which keys go when `maxmemory` is passed, as `maxmemory-policy` says
 //! (<https://redis.io/docs/latest/develop/reference/eviction/>).
 //!
-//! Like the genuine server, this one keeps no order of its keys: it looks at a few random ones, remembers the best of
-//! those that it has met, and takes the best of all. Whoever is about to run a command makes room, before it takes any
-//! lock and for a bounded time; what is missing then is done in the background.
+//! Like the genuine server, this one keeps no order of its keys. It looks at a few random ones, remembers the best of
+//! those that it has met, and takes the best of all. A thread that is about to run a command makes room before it takes
+//! any lock, and for a bounded time. Periodic work makes the rest of the room.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
@@ -27,7 +27,7 @@ const SLICE: usize = 16;
 /// Milliseconds for which it is remembered which databases have keys.
 const REFRESH: u64 = 100;
 
-/// What making room has come to.
+/// The result of making room.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Room {
     /// There is enough.
@@ -59,13 +59,13 @@ struct Policy {
     order: Order,
 }
 
-/// What a policy whose name ends in `-lfu` counts uses by.
+/// The parameters by which a policy whose name ends in `-lfu` counts uses.
 fn frequency(config: &Config) -> Frequency {
     let number = |setting| config.uint(setting) as u32;
     Frequency { log_factor: number(settings::LFU_LOG_FACTOR), decay_minutes: number(settings::LFU_DECAY_TIME) }
 }
 
-/// What entries must remember of their use.
+/// The usage that entries must record.
 pub fn usage(config: &Config) -> Usage {
     match Policy::of(config).map(|policy| policy.order) {
         Some(Order::Rare(frequency)) => Usage::Frequency(frequency),
@@ -115,7 +115,7 @@ struct Candidate {
     spot: Spot,
 }
 
-/// What a worker remembers from one eviction to the next.
+/// A worker's state between evictions.
 #[derive(Debug, Default)]
 pub struct Evictor {
     /// The best candidate stands last.
@@ -129,7 +129,7 @@ pub struct Evictor {
 }
 
 /// Evicts keys until `maxmemory` is kept, for no longer than `maxmemory-eviction-tenacity` allows. The caller must hold no
-/// lock of a shard, and be at work for nobody: eviction enters like a command does, so that no key goes in the middle of a
+/// lock of a shard, and must not be at work: eviction enters like a command does, so that no key goes in the middle of a
 /// script. While a script runs for too long there is no room.
 #[cold]
 pub fn make_room(worker: &Worker) -> Room {
@@ -141,7 +141,7 @@ pub fn make_room(worker: &Worker) -> Room {
     })
 }
 
-/// [`make_room`] for who is at work.
+/// [`make_room`] for a thread that is at work.
 #[cold]
 pub fn make_room_inside(worker: &Worker) -> Room {
     with_turns(worker, |policy| worker.evictor.borrow_mut().run(worker, policy))
@@ -215,7 +215,7 @@ impl Evictor {
                 return None;
             }
             while let Some(best) = self.pool.pop() {
-                // Who was used in the meantime, or is to live longer, stays.
+                // A key that was used in the meantime, or is to live longer, stays.
                 let is_due = |entry: &Entry| {
                     (!policy.volatile || entry.expire_at().is_some()) && policy.score(entry, now) >= best.score
                 };
@@ -318,7 +318,7 @@ impl Shortage {
             return;
         }
         let after = if is_short { now } else { 0 };
-        // Whoever sees the change first counts it.
+        // The thread that first sees the change counts it.
         if self.since.compare_exchange(since, after, Relaxed, Relaxed).is_ok() && !is_short {
             self.total.fetch_add(now.saturating_sub(since), Relaxed);
         }

@@ -1,11 +1,11 @@
-//! Who may touch the data: all workers at the same time, each under the locks of its keys; slow calls beside them, on
-//! threads of their own; or one alone.
+//! The execution gate. All workers work with the data at the same time, each under the locks of its keys. Slow calls
+//! work beside them, on threads of their own. Or one thread is alone.
 //!
 //! A script's keys are not known before it runs, so it runs alone. Locking every shard of every database would cost more
-//! than most scripts do; instead each worker says when it is at work, in a place of its own that costs it no contention,
-//! and who wants to be alone waits until no other is.
+//! than most scripts do. Instead each worker says when it is at work, in a place of its own that costs it no contention.
+//! A thread that wants to be alone waits until no other is at work.
 //!
-//! There is no other door: eviction, the removal of expired keys that nobody asks for, and commands all enter by it.
+//! There is no other door: eviction, the active removal of expired keys, and commands all enter by it.
 //!
 //! No worker's thread waits for a slow call, neither for its locks nor for its end:
 //!
@@ -13,12 +13,12 @@
 //!   it was, and for slow calls that came earlier and have marked the same, and only then borrows the keys, or locks all shards.
 //!   A window that begins later sees the marks; where it wants what they forbid, it does not run, and its connection is
 //!   [held](Held). Locks that are not marked are held for the time of a window, or of a walk's look at one shard.
-//! - Who wants to be alone while slow calls are at work is held too. No further slow call begins until all of these have
-//!   had their turn, so neither starves.
+//! - A call that must be alone is held too while slow calls are at work. No further slow call begins until all such
+//!   calls have had their turn, so neither side starves.
 //!
-//! Nothing can wait in a circle: windows wait for who is alone; who is alone waits for windows that have begun, which wait
-//! for locks of other windows only, in ascending order of the shards; slow calls wait for all of these and for slow calls,
-//! the earlier ones, and hold no lock while they wait to begin; connections that are held hold nothing.
+//! Nothing can wait in a circle. Windows wait for a thread that is alone. Such a thread waits for windows that have begun,
+//! and these only for locks of other windows, in ascending order of the shards. Slow calls wait for all of these and for
+//! earlier slow calls, and hold no lock while they wait to begin. Held connections hold nothing.
 
 use std::collections::VecDeque;
 use std::hint::spin_loop;
@@ -40,13 +40,13 @@ const SPINS: u32 = 500;
 /// How long a thread that wants to be alone sleeps between two looks at a worker that is at work.
 const NAP: Duration = Duration::from_micros(50);
 
-/// Nobody is alone.
+/// No thread is alone.
 const OPEN: u32 = 0;
-/// Somebody is, or waits for the others to finish.
+/// A thread is alone, or waits for the others to finish.
 const ALONE: u32 = 1;
-/// Somebody is, and has been for so long that nobody waits for it any more.
+/// A thread has been alone for so long that no other waits for it any more.
 const BUSY: u32 = 2;
-/// Data is loaded, and nobody waits for that.
+/// Data is loaded, and no thread waits for that.
 const LOADING: u32 = 3;
 /// The bits of these four.
 const TURN: u32 = 3;
@@ -59,25 +59,25 @@ pub struct Exclusive {
     state: CachePadded<AtomicU32>,
     /// Of all workers, and of some that are gone.
     activities: Mutex<Vec<Arc<Activity>>>,
-    /// What slow calls have marked, by their numbers.
+    /// The marks of slow calls, by their numbers.
     marks: RwLock<Vec<(u64, Marks)>>,
-    /// Nanoseconds that somebody was alone.
+    /// Nanoseconds for which a thread was alone.
     alone_nanos: AtomicU64,
     /// Slow calls that have ended.
     ended: AtomicU64,
-    /// What the state is when nobody is alone: [`OPEN`], [`LOADING`], or [`BUSY`] where nobody enters any more.
+    /// The state when no thread is alone: [`OPEN`], [`LOADING`], or [`BUSY`] where no thread enters any more.
     rest: AtomicU32,
     line: Mutex<Line>,
     changed: Condvar,
 }
 
-/// Who waits for whom. `state` only changes under its lock.
+/// The threads and clients that wait. `state` only changes under its lock.
 #[derive(Debug, Default)]
 struct Line {
     /// Those who want to be alone, in the order in which they came.
     stoppers: VecDeque<u64>,
     next: u64,
-    /// Windows and slow calls that have waited for who is alone, and come before the next who wants to be.
+    /// Windows and slow calls that have waited for a thread that is alone, and come before the next such thread.
     entering: usize,
     /// Threads that sleep until something changes.
     sleepers: usize,
@@ -116,23 +116,23 @@ impl Activity {
     }
 }
 
-/// Somebody is alone, and takes too long to be waited for.
+/// A thread is alone, and takes too long to be waited for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Busy;
 
-/// Who is alone with the data, and not waited for.
+/// The work that is alone with the data, and not waited for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Occupation {
-    /// A script that takes too long, or who saves before the server ends.
+    /// A script that takes too long, or the save before the server ends.
     Script,
-    /// Who loads the data.
+    /// Loading the data.
     Load,
 }
 
-/// Why nobody can be alone now.
+/// Why no thread can be alone now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Hindered {
-    /// Somebody is, for too long.
+    /// A thread has been alone for too long.
     Busy,
     /// Slow calls are at work.
     Slow,
@@ -204,7 +204,7 @@ impl Drop for Slow {
             exclusive.state.fetch_and(!MARKED, SeqCst);
         }
         drop(marks);
-        // Behind the marks' end: whoever saw them and is held later finds this changed.
+        // After the marks are gone: a call that saw them and is held later finds this changed.
         exclusive.ended.fetch_add(1, SeqCst);
         let held = std::mem::take(&mut line.held);
         exclusive.notify(&line);
@@ -255,7 +255,7 @@ impl Exclusive {
         activity
     }
 
-    /// Begins a worker's work, when nobody is alone any more.
+    /// Begins a worker's work, when no thread is alone any more.
     ///
     /// # Errors
     /// [`Busy`].
@@ -271,7 +271,7 @@ impl Exclusive {
         self.enter_later(activity)
     }
 
-    /// Begins a worker's work, unless somebody is alone: for what has time until later.
+    /// Begins a worker's work, unless a thread is alone: for work that has time until later.
     pub fn try_enter<'a>(&self, activity: &'a Activity) -> Option<Inside<'a>> {
         activity.begin();
         let state = self.state.load(SeqCst);
@@ -282,7 +282,7 @@ impl Exclusive {
         None
     }
 
-    /// Waits until nobody is alone, then begins before anybody else is.
+    /// Waits until no thread is alone, then begins before another thread is alone.
     #[cold]
     fn enter_later<'a>(&self, activity: &'a Activity) -> Result<Inside<'a>, Busy> {
         if self.is_loading() {
@@ -358,8 +358,8 @@ impl Exclusive {
         Ok(alone)
     }
 
-    /// Begins a slow call that will lock what it marks, when nobody is alone or waits to be. Only a thread of slow calls
-    /// may call this; it may take long.
+    /// Begins a slow call that will lock what it marks, when no thread is alone or waits to be. Only a thread of slow
+    /// calls may call this; it may take long.
     ///
     /// # Errors
     /// [`Busy`], unless the caller is `patient`.
@@ -385,7 +385,7 @@ impl Exclusive {
         Ok(Self::begin_slow(instance, line, marks))
     }
 
-    /// [`Exclusive::enter_slow`], unless somebody is alone, or waits to be.
+    /// [`Exclusive::enter_slow`], unless a thread is alone, or waits to be.
     pub fn try_enter_slow(instance: &Arc<Instance>, marks: Marks) -> Option<Slow> {
         let exclusive = &instance.exclusive;
         let line = lock(&exclusive.line);
@@ -458,7 +458,7 @@ impl Exclusive {
         self.state.load(SeqCst) & TURN
     }
 
-    /// Waits a little for who is alone.
+    /// Waits a little for the thread that is alone.
     fn spin(&self) {
         for _ in 0..SPINS {
             if self.state.load(Relaxed) & TURN != ALONE {
@@ -481,18 +481,18 @@ impl Exclusive {
         }
     }
 
-    /// Whether somebody is alone, and who else comes waits.
+    /// Whether a thread is alone, and all others wait.
     pub fn is_stopped(&self) -> bool {
         self.state.load(Relaxed) & TURN != OPEN
     }
 
-    /// Whether somebody is alone for too long, or data is loaded.
+    /// Whether a thread is alone for too long, or data is loaded.
     #[inline]
     pub fn is_busy(&self) -> bool {
         self.state.load(Relaxed) & TURN >= BUSY
     }
 
-    /// Who is not waited for, if anybody.
+    /// The work that others do not wait for, if any.
     #[inline]
     pub fn occupation(&self) -> Option<Occupation> {
         match self.state.load(Relaxed) & TURN {
@@ -507,45 +507,45 @@ impl Exclusive {
         self.rest.load(Relaxed) == LOADING
     }
 
-    /// Nobody enters before [`Exclusive::end_loading`]. To be called before anybody could.
+    /// Lets no thread enter before [`Exclusive::end_loading`]. Must be called before any thread could enter.
     pub fn begin_loading(&self) {
         self.rest.store(LOADING, SeqCst);
         self.change(LOADING);
     }
 
-    /// Everybody enters.
+    /// Lets all threads enter.
     pub fn end_loading(&self) {
         self.rest.store(OPEN, SeqCst);
         self.change(OPEN);
     }
 
-    /// For a thread with which nobody else is at work, as nobody is served yet or as it is a part of a call that is alone.
+    /// For a thread that is at work without any other, as no client is served yet or as it is a part of a call that is
+    /// alone.
     pub fn already_stopped(instance: &Arc<Instance>) -> Alone {
         Alone::new(instance, false)
     }
 
-    /// Has nobody wait any longer. Only who is alone may call this.
+    /// Fails all waiters with [`Busy`]. The caller must be alone.
     pub fn make_busy(&self) {
         self.change(BUSY);
     }
 
-    /// Nobody enters any more when who is alone has left: all others are refused from then on. Only who is alone may call
-    /// this.
+    /// Refuses all other threads from the moment at which the caller is no longer alone. The caller must be alone.
     pub fn close(&self) {
         self.rest.store(BUSY, SeqCst);
     }
 
-    /// Counts time that somebody was alone. Only who is alone may call this.
+    /// Counts time for which a thread was alone. The caller must be alone.
     pub fn add_alone(&self, nanos: u64) {
         self.alone_nanos.store(self.alone_nanos.load(Relaxed) + nanos, Relaxed);
     }
 
-    /// Nanoseconds that somebody was alone, so far.
+    /// Nanoseconds for which a thread was alone, so far.
     pub fn alone_nanos(&self) -> u64 {
         self.alone_nanos.load(Relaxed)
     }
 
-    /// While somebody is alone nothing is marked.
+    /// While a thread is alone nothing is marked.
     fn change(&self, state: u32) {
         let line = lock(&self.line);
         let rest = self.rest.load(SeqCst);

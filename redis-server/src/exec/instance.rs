@@ -1,4 +1,4 @@
-//! What all workers share: the databases, the configuration, the clients, the counters.
+//! The state that all workers share: the databases, the configuration, the clients, the counters.
 
 use std::collections::{BTreeMap, HashMap};
 use std::hash::BuildHasher as _;
@@ -54,7 +54,7 @@ pub struct Instance {
     pub config: Arc<Config>,
     /// Its commands.
     pub registry: &'static Registry,
-    /// What runs for each, by the number of its row.
+    /// The handler of each, by the number of its row.
     pub handlers: &'static [Handler],
     /// The counters.
     pub stats: Stats,
@@ -62,9 +62,9 @@ pub struct Instance {
     pub started_at: u64,
     /// Frees on a thread of its own what takes long.
     pub reaper: Arc<Reaper>,
-    /// Who may do what.
+    /// The users and their rights.
     pub acl: acl::Table,
-    /// What all clients hold.
+    /// The memory of all clients.
     pub client_memory: ClientMemory,
     /// Clients that `client-query-buffer-limit` has cut off, since the start.
     over_input_limit: AtomicU64,
@@ -72,23 +72,23 @@ pub struct Instance {
     over_output_limit: AtomicU64,
     /// For how long memory has been short.
     pub shortage: Shortage,
-    /// Who has subscribed to what.
+    /// The subscriptions.
     pub pubsub: Arc<PubSub>,
-    /// Who may touch the data.
+    /// The execution gate.
     pub exclusive: Exclusive,
     /// The script cache, the function libraries, and what runs them.
     pub scripts: Scripts,
     /// Bytes in use when the server had started.
     pub startup_memory: AtomicU64,
-    /// Who has read what, to keep it.
+    /// The keys that clients have read and keep.
     pub tracking: Arc<Tracking>,
     /// Connections to other servers.
     pub peers: Peers,
-    /// What it knows of its snapshots.
+    /// The state of its snapshots.
     pub snapshots: Status,
     /// The snapshot in the making.
     pub background: Background,
-    /// What it has loaded at its start, or loads still.
+    /// The progress of loading.
     pub loading: Loading,
     /// Whether it is to end.
     pub ending: Ending,
@@ -98,13 +98,13 @@ pub struct Instance {
     process: OnceLock<Process>,
     /// How soon the kernel ends it when memory runs out.
     pub oom_score: OomScore,
-    /// What it keeps of its changes.
+    /// The append-only file.
     pub aof: Aof,
-    /// Who follows it.
+    /// Its replicas and its primary.
     pub replication: Replication,
-    /// Who serves which keys, if it is a node of a cluster.
+    /// The owners of the slots, if it is a node of a cluster.
     pub cluster: Cluster,
-    /// What calls have changed, for those who keep it elsewhere.
+    /// The changes that calls have made, for files and other servers.
     pub journal: Arc<Journal>,
     /// The workers.
     pub workers: Workers,
@@ -121,17 +121,17 @@ pub struct Instance {
     pause: AtomicU64,
     /// For how many reasons of the server's own writes wait: it hands its place over, or ends.
     holds: AtomicU64,
-    /// Whether expired keys are removed that nobody asks for (`DEBUG SET-ACTIVE-EXPIRE`).
+    /// Whether expired keys are actively removed (`DEBUG SET-ACTIVE-EXPIRE`).
     active_expire: AtomicBool,
     runtime: OnceLock<server_runtime::Handle>,
     renamed: Renamed,
-    /// What is recorded of single calls.
+    /// The observers of single calls.
     pub observers: Observers,
     /// Forty hexadecimal digits that name this run of the server.
     pub run_id: String,
 }
 
-/// What `CLIENT PAUSE` holds back.
+/// The commands that `CLIENT PAUSE` holds back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pause {
     /// Until when, in milliseconds of Unix time.
@@ -226,7 +226,7 @@ impl Instance {
         self.process.get()
     }
 
-    /// Whoever has started the process and wants to know its state.
+    /// The service manager that has started the process and wants to know its state.
     pub fn supervisor(&self) -> Option<&Supervisor> {
         self.process.get().map(|process| &process.supervisor)
     }
@@ -271,7 +271,7 @@ impl Instance {
         self.client_memory.freed(client);
     }
 
-    /// What is said to a command that does not run now, because somebody is alone for too long, or data is loaded.
+    /// The error for a command that does not run now, because a thread is alone for too long, or data is loaded.
     pub fn refusal(&self, row: &Row) -> Option<Error> {
         match self.exclusive.occupation()? {
             Occupation::Script => (!row.command.flags.has(Flags::ALLOW_BUSY)).then(|| self.scripts.busy_error()),
@@ -279,7 +279,7 @@ impl Instance {
         }
     }
 
-    /// What is said to who would have to wait for either.
+    /// The error for a caller that would have to wait for either.
     pub fn busy_error(&self) -> Error {
         if self.exclusive.is_loading() { Error::Loading } else { self.scripts.busy_error() }
     }
@@ -310,7 +310,7 @@ impl Instance {
         !self.renamed.is_empty()
     }
 
-    /// What `rename-command` has made of a name: `Some(None)` names nothing any more, `None` is as it was.
+    /// The effect of `rename-command` on a name. `Some(None)`: it names nothing any more. `None`: it is as it was.
     #[inline]
     pub fn renamed(&self, name: &[u8]) -> Option<Option<&'static Row>> {
         self.renamed.get(name.to_ascii_lowercase().as_slice()).copied()
@@ -382,7 +382,7 @@ impl Instance {
         self.pause.load(Relaxed) != 0 || self.holds.load(Relaxed) != 0
     }
 
-    /// What commands are held back at `now`, if any.
+    /// The pause in force at `now`, if any.
     #[inline]
     pub fn paused(&self, now: u64) -> Option<Pause> {
         let asked = self.asked_pause(now);
@@ -398,13 +398,14 @@ impl Instance {
         self.paused(now).is_some() || self.cluster.holds_slots()
     }
 
-    /// What CLIENT PAUSE holds back at `now`.
+    /// The pause by CLIENT PAUSE at `now`, if any.
     pub(crate) fn asked_pause(&self, now: u64) -> Option<Pause> {
         let pause = self.pause.load(Relaxed);
         (pause != 0 && pause >> 1 > now).then_some(Pause { until: pause >> 1, writes_only: pause & 1 == 1 })
     }
 
-    /// Has writes wait until [`Instance::release_writes`] is called as often. What is at work goes on to its end.
+    /// Holds writes back until [`Instance::release_writes`] is called as often. Writes that have begun go on to their
+    /// end.
     pub fn hold_writes(&self) {
         self.holds.fetch_add(1, SeqCst);
     }
@@ -447,19 +448,19 @@ impl Instance {
         }
     }
 
-    /// Whether data is imported (`import-mode`): nothing of it is removed that whoever brings it has not removed.
+    /// Whether data is imported (`import-mode`): only the client that imports removes any of it.
     #[inline]
     pub fn is_importing(&self) -> bool {
         self.config.is_on(settings::IMPORT_MODE) && !self.replication.is_replica()
     }
 
-    /// Whether keys whose time is over stay where they are: a replica's primary says when they go, or who imports them.
+    /// Whether keys whose time is over stay where they are: a replica's primary, or the client that imports them, says when they go.
     #[inline]
     pub fn keeps_expired(&self) -> bool {
         self.replication.is_replica() || self.config.is_on(settings::IMPORT_MODE)
     }
 
-    /// Whether expired keys are removed that nobody asks for.
+    /// Whether expired keys are actively removed.
     pub fn active_expire(&self) -> bool {
         self.active_expire.load(Relaxed) && !self.is_importing()
     }
@@ -543,8 +544,8 @@ type Renamed = HashMap<Box<[u8]>, Option<&'static Row>>;
 /// Follows `rename-command`.
 ///
 /// # Errors
-/// A line names no command, or gives a name that another command has. Whoever has mistyped a command's name would otherwise believe that
-/// clients cannot call it.
+/// A line names no command, or gives a name that another command has. If a mistyped name passed, the operator would believe that clients
+/// cannot call the command.
 pub fn renamed(config: &Config, registry: &Registry) -> Result<Renamed, ConfigError> {
     let mut names = Renamed::new();
     for (at, line) in config.lines(settings::RENAME_COMMAND).iter().enumerate() {

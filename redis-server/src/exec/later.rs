@@ -1,5 +1,5 @@
-//! Keys whose waiting commands are to be run again at a moment, though nobody changes the keys: what they wait for comes with
-//! time, as entries of a group that have been pending for long enough (`XREADGROUP … CLAIM`).
+//! Keys whose waiting commands are to be run again at a moment, though no client changes the keys. The commands wait for
+//! something that only time brings, as entries of a group that have been pending for long enough (`XREADGROUP … CLAIM`).
 
 use std::collections::HashMap;
 use std::sync::atomic::AtomicUsize;
@@ -13,7 +13,8 @@ use crate::exec::worker::Worker;
 
 type Places = HashMap<(usize, Box<[u8]>), u64>;
 
-/// The keys by database, each with the first moment at which somebody wants it looked after, in milliseconds of Unix time.
+/// The keys by database, each with the first moment at which a command wants it looked after, in milliseconds of Unix
+/// time.
 #[derive(Debug, Default)]
 pub struct Later {
     places: Mutex<Places>,
@@ -25,7 +26,7 @@ impl Later {
         self.places.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Has a key looked after at a moment. Whoever still waits then says it again.
+    /// Schedules a key to be looked after at a moment. A command that still waits then schedules it again.
     pub fn look_after(&self, db: usize, key: &[u8], at: u64) {
         let mut places = self.places();
         let due = places.entry((db, key.into())).or_insert(at);
@@ -53,7 +54,7 @@ pub fn serve(worker: &Worker) {
     if instance.holds_back(worker.now_ms()) {
         return;
     }
-    // Who is alone with the data lets them wait; the keys stay due.
+    // While a thread is alone with the data, the keys stay due.
     let Some(_inside) = instance.exclusive.try_enter(&worker.activity) else { return };
     let due = instance.later.due(worker.now_ms());
     if !due.is_empty() {

@@ -19,7 +19,7 @@ pub struct Loading {
     /// Bytes of all files, and of those that are loaded.
     total: AtomicU64,
     loaded: AtomicU64,
-    /// What the server used that has written the snapshot.
+    /// The memory of the server that wrote the snapshot.
     memory: AtomicU64,
     /// Whether another server's snapshot is loaded beside the data, which is served meanwhile.
     is_aside: AtomicBool,
@@ -66,7 +66,7 @@ pub struct Progress {
     pub total: u64,
     /// Those that are.
     pub loaded: u64,
-    /// What the server used that has written the snapshot, in bytes.
+    /// The memory of the server that wrote the snapshot, in bytes.
     pub memory: u64,
     /// How long it will take, if it goes on like this.
     pub left: u64,
@@ -102,7 +102,7 @@ impl Loading {
         *self.state() = State::Loads;
     }
 
-    /// A load of so many bytes begins, of a server that was ready before: who follows another gets a snapshot.
+    /// Begins a load of so many bytes on a server that was ready before: a replica gets a snapshot.
     pub(crate) fn begin_again(&self, bytes: u64) {
         let now = now_ms() / 1000;
         self.began.store(now, Relaxed);
@@ -121,7 +121,7 @@ impl Loading {
         self.is_aside.store(on, Relaxed);
     }
 
-    /// A load has ended; says so to those who wait.
+    /// Ends a load, and tells the threads that wait for it.
     pub(crate) fn end(&self, result: Result<(), String>) {
         let mut state = self.state();
         if matches!(*state, State::Loads) {
@@ -131,7 +131,7 @@ impl Loading {
         self.changed.notify_all();
     }
 
-    /// The server ends: who loads is to stop, and nobody waits any longer.
+    /// Stops the load because the server ends, and ends all waits for it.
     pub(crate) fn give_up(&self) {
         let mut state = self.state();
         if matches!(*state, State::Loads) {
@@ -147,7 +147,7 @@ impl Loading {
         self.loaded.store(0, Relaxed);
     }
 
-    /// What the server used that has written the snapshot.
+    /// Notes the memory of the server that wrote the snapshot.
     pub(crate) fn note_memory(&self, bytes: u64) {
         self.memory.store(bytes, Relaxed);
     }
@@ -157,7 +157,7 @@ impl Loading {
         self.loaded.fetch_add(bytes, Relaxed);
     }
 
-    /// Tells the log how far it is, now and then, and whoever supervises the process.
+    /// Tells the log and the service manager how far it is, now and then.
     pub(crate) fn tell(&self, supervisor: Option<&Supervisor>) {
         let (now, told) = (now_ms() / 1000, self.told.load(Relaxed));
         if now >= told + TOLD_EVERY && self.told.compare_exchange(told, now, Relaxed, Relaxed).is_ok() {

@@ -1,5 +1,5 @@
-//! Whom the kernel ends first when memory runs out: `oom-score-adj`, by the file that proc(5) describes. The score belongs to the
-//! process, so that only a server that is one ([`crate::persistence::Status::is_automatic`]) has it set.
+//! The order in which the kernel ends processes when memory runs out: `oom-score-adj`, by the file that proc(5) describes. The
+//! score belongs to the process, so that only a server that is one ([`crate::persistence::Status::is_automatic`]) has it set.
 
 use std::fs;
 use std::io;
@@ -8,7 +8,7 @@ use std::sync::{Mutex, PoisonError};
 use super::instance::Instance;
 use crate::config::settings;
 
-/// What the kernel takes.
+/// The kernel accepts scores from `-LIMIT` to `LIMIT`.
 const LIMIT: i32 = 1000;
 
 /// For which process a score is.

@@ -1,4 +1,4 @@
-//! What a panic ends.
+//! The consequences of a panic.
 //!
 //! A value that a command has half changed must be neither served nor kept. So a panic ends the **process**, before any lock is
 //! released, where data could be changed: under exclusive locks of the keyspace, or alone with the data (a script, a

@@ -27,7 +27,8 @@ fn needed(config: &Config, file: Text, wanted_by: &str) -> io::Result<String> {
     config.string(file).ok_or_else(missing)
 }
 
-/// Who is trusted, and what this server shows: the certificate that it serves with. `wanted_by` is the setting that asks for TLS.
+/// The trusted authorities, and the certificate that this server shows, which is also the one that it serves with. `wanted_by` is
+/// the setting that asks for TLS.
 ///
 /// # Errors
 /// A file cannot be read, or is not what it should be.
@@ -74,7 +75,7 @@ fn certificates(path: &str) -> io::Result<Vec<CertificateDer<'static>>> {
     found.map_err(|error| unusable(path, error))
 }
 
-/// Trusts whom the authorities have signed, and the authorities themselves, whatever name stands there: servers know each other by
+/// Trusts the authorities and all certificates that they have signed, whatever name stands there: servers know each other by
 /// address, and the genuine one asks for no name either.
 #[derive(Debug)]
 struct AnyName {

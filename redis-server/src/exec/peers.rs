@@ -1,6 +1,6 @@
 //! Connections to other servers, and those that are kept for the next command.
 //!
-//! Whoever uses one waits for it on its own thread, so every step has a time limit.
+//! A thread that uses one blocks, so every step has a time limit.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -22,14 +22,14 @@ const CHUNK: usize = 64 * 1024;
 /// Longest line that is taken for an answer.
 const MAX_LINE: usize = 1024;
 
-/// Where a connection leads and as whom: connections are kept by these words.
+/// The address of a connection and its user: connections are kept by these words.
 pub type Address = Vec<Box<[u8]>>;
 
 /// A connection to another server.
 #[derive(Debug)]
 pub struct Peer {
     stream: TcpStream,
-    /// What has been received and not yet been read.
+    /// Bytes that have been received and not yet been read.
     input: Vec<u8>,
     /// The database that it works on, if that is known.
     pub db: Option<i64>,
@@ -59,7 +59,7 @@ pub fn connect_from_source(config: &Config, address: SocketAddr, timeout: Durati
     Ok(socket.into())
 }
 
-/// What is left of a time limit.
+/// The rest of a time limit.
 struct Limit(Instant);
 
 impl Limit {
@@ -151,7 +151,7 @@ impl Peer {
     }
 }
 
-/// Connections that nobody uses at present.
+/// Connections that are not in use at present.
 #[derive(Default)]
 pub struct Peers(Mutex<HashMap<Address, Peer>>);
 

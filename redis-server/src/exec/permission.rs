@@ -1,4 +1,4 @@
-//! Asking for permission, and saying no; what a change of users does to the clients that are there.
+//! ACL checks, their errors, and the effect of changed users on connected clients.
 
 use std::sync::Arc;
 
@@ -28,7 +28,7 @@ pub(crate) fn check_command(
         return Ok(());
     }
     if !client.identity.may_enter(&instance.acl) {
-        // A user that is gone: the client goes too, if nobody has told its connection yet.
+        // A user that is gone: the client goes too, if its connection has not been told yet.
         client.close |= client.identity.is_gone();
         return if row.command.flags.has(Flags::NO_AUTH) { Ok(()) } else { Err(Error::NoAuth) };
     }
@@ -65,10 +65,10 @@ pub fn place(instance: &Instance, client: &Client) -> Place {
     Place { db: chosen.unwrap_or(client.db), databases: instance.databases().len() }
 }
 
-/// Asks whether a client may run a call, now; what it may not is logged. `now` in milliseconds of Unix time.
+/// Checks whether a client may run a call now, and logs a denial. `now` in milliseconds of Unix time.
 ///
 /// # Errors
-/// What it may not do.
+/// The part of the call that is denied.
 pub fn check(
     instance: &Instance,
     client: &mut Client,
@@ -102,7 +102,7 @@ pub fn check(
 /// Asks again when EXEC runs a call that was allowed when it was queued.
 ///
 /// # Errors
-/// What the client is told.
+/// The error for the client.
 pub fn recheck(cx: &mut Ctx<'_>, row: &'static Row, args: Args<'_>) -> Result<(), Error> {
     let now = cx.now();
     check(cx.instance, cx.client, row, args, Context::Multi, now).map_err(|denied| {
@@ -119,7 +119,7 @@ pub fn recheck(cx: &mut Ctx<'_>, row: &'static Row, args: Args<'_>) -> Result<()
     })
 }
 
-/// What is not allowed, in the words of Redis 7.2 and later.
+/// The denial in the words of Redis 7.2 and later.
 fn words_since_72(client: &Client, denied: Denied, row: &Row) -> String {
     match denied {
         Denied::Command => {
@@ -132,7 +132,7 @@ fn words_since_72(client: &Client, denied: Denied, row: &Row) -> String {
     }
 }
 
-/// What a client is told that asks at top level.
+/// The error for a client at top level.
 fn refusal(instance: &Instance, client: &Client, denied: Denied, row: &Row) -> Error {
     if instance.config.level().is_72() {
         return Error::Message(format!("NOPERM {}", words_since_72(client, denied, row)));
@@ -156,7 +156,7 @@ fn refusal(instance: &Instance, client: &Client, denied: Denied, row: &Row) -> E
 /// Asks again for a call that has waited for its keys, when it is served.
 ///
 /// # Errors
-/// What the client is told.
+/// The error for the client.
 pub fn serve(cx: &mut Ctx<'_>, row: &'static Row, args: Args<'_>) -> Result<(), Error> {
     let now = cx.now();
     let checked = check(cx.instance, cx.client, row, args, Context::Toplevel, now);
@@ -181,7 +181,7 @@ pub fn may(instance: &Instance, client: &mut Client, row: &'static Row, args: Ar
     client.identity.is_cleared(&instance.acl) || client.identity.user().allow(&Asked::new(row, args, place)).is_ok()
 }
 
-/// What a script is told.
+/// The error for a script.
 pub fn script_error(instance: &Instance, client: &Client, denied: Denied, row: &Row) -> Error {
     if instance.config.level().is_72() {
         return Error::Message(format!("ERR ACL failure in script: {}", words_since_72(client, denied, row)));
@@ -258,7 +258,7 @@ mod tests {
         ">",
     ];
 
-    /// What is locked is all that a handler can touch: no key of it may escape the question.
+    /// A handler can touch every key that is locked, so the check must cover each of them.
     #[test]
     fn every_key_that_is_locked_is_asked_for() {
         let mut seed = 7_u64;

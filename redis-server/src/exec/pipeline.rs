@@ -1,4 +1,4 @@
-//! What a client has sent, from bytes to replies: parsing it, and running it in windows under common locks.
+//! A client's input, from bytes to replies: parsing it, and running it in windows under common locks.
 
 use arrayvec::ArrayVec;
 use bytes::Bytes;
@@ -22,14 +22,14 @@ pub(crate) struct Pipeline {
     spans: Vec<Span>,
 }
 
-/// Who runs commands, for whom, and where the replies go.
+/// The worker that runs commands, their client, and the place of the replies.
 pub(crate) struct Runner<'a> {
     pub(crate) worker: &'a Worker,
     pub(crate) client: &'a mut ConnectedClient,
     pub(crate) reply: &'a mut Reply,
 }
 
-/// What has been received.
+/// Received bytes.
 #[derive(Clone, Copy)]
 pub(crate) struct Received<'a> {
     pub(crate) bytes: &'a [u8],
@@ -45,8 +45,8 @@ type Window<'a> = ArrayVec<Call<'a>, { window::WINDOW }>;
 
 impl Pipeline {
     /// Parses and runs at most one window of commands from `input[*used..]`, less if their replies exceed [`SEND_EARLY`]. Sets
-    /// `used` behind what is done with: that is what has run, and a command that now waits for its answer. What has become of
-    /// the last of them tells whether there can be more.
+    /// `used` behind the commands that have run, and behind a command that now waits for its answer. The outcome of the last
+    /// of them tells whether there can be more.
     ///
     /// `spans` is room for arguments.
     pub(crate) fn run(
@@ -73,18 +73,18 @@ impl Pipeline {
         }
         let passed = runner.run_commands(input, spans, &commands, used);
         let all_ran = commands.last().is_none_or(|(_, end)| end == used);
-        // What is too much for a stranger is not for who has just authenticated.
+        // The limits of unauthenticated clients do not bind one that has just authenticated.
         let is_stale = parsed.is_err() && !commands.is_empty();
         if runner.client.close || !all_ran || !matches!(passed, Passed::Done) || is_stale {
-            // What was parsed behind the last command will be parsed again.
+            // Commands that were parsed behind the last one will be parsed again.
             *self = Self::default();
             return Ok(passed);
         }
         parsed.map(|()| passed)
     }
 
-    /// Parses what is complete, up to a window; keeps what is begun behind it. What was begun before stays in `spans` until it
-    /// is complete.
+    /// Parses complete commands, up to a window, and keeps the beginning of one behind them. That beginning stays in `spans`
+    /// until the command is complete.
     fn parse(
         &mut self,
         input: &[u8],
@@ -123,7 +123,7 @@ impl Runner<'_> {
         }
     }
 
-    // Not a part of who calls it: what it works with stays in registers.
+    // Not inlined into its caller: its values stay in registers.
     #[inline(never)]
     fn run_commands(&mut self, input: Received<'_>, spans: &[Span], commands: &[Ends], used: &mut usize) -> Passed {
         let mut window: Window<'_> = ArrayVec::new();
@@ -217,7 +217,7 @@ mod tests {
     use crate::exec::instance::Instance;
     use crate::protocol::Reply;
 
-    /// What has come of a command is not touched again when more of it comes: neither moved nor gone through.
+    /// More input neither moves nor scans the received part of a command again.
     #[test]
     fn the_arguments_of_an_unfinished_command_stay_where_they_are() {
         const ARGUMENTS: usize = 100_000;

@@ -7,14 +7,14 @@ use std::time::Duration;
 
 use rustix::time::{ClockId, clock_gettime};
 
-/// Those of slow calls: they take what workers leave, but a lock that they hold is not held for long.
+/// The niceness of slow calls: they take what workers leave, but a lock that they hold is not held for long.
 pub(super) const SLOW_CALLS: i32 = 5;
-/// What moves slots as a whole, here and there, with the lock of a slot that is read or filled.
+/// The niceness of threads that move slots as a whole, here and there, with the lock of a slot that is read or filled.
 pub(super) const MOVES: i32 = 5;
-/// What goes through the entries for a snapshot, with the lock of a shard now and then.
+/// The niceness of threads that go through the entries for a snapshot, with the lock of a shard now and then.
 pub(super) const SNAPSHOT: i32 = 5;
-/// What writes a snapshot, and holds no lock that others want: on top of [`SNAPSHOT`], as a thread begins with the niceness of the one
-/// that has begun it. A thirtieth of a processor is left where others want it all.
+/// The niceness of threads that write a snapshot, and hold no lock that others want. It adds to [`SNAPSHOT`], as a thread begins with
+/// the niceness of its creator. A thirtieth of a processor is left where others want it all.
 pub(super) const SNAPSHOT_FILE: i32 = 10;
 
 /// How long this thread may run on before another that has become ready, in nanoseconds; some milliseconds by default.
@@ -23,7 +23,7 @@ const SLICE: u64 = 100_000;
 /// The argument by which the program does nothing but ask for another priority.
 pub const PROBE: &str = "--probe-priorities";
 
-/// What such a process does. It ends by a signal where a filter of system calls forbids it.
+/// The work of such a process. A signal ends the process where a filter of system calls forbids it.
 pub fn probe() {
     // SIGSYS would leave a core otherwise.
     let _ = rustix::process::set_dumpable_behavior(rustix::process::DumpableBehavior::NotDumpable);

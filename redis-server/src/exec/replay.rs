@@ -1,4 +1,4 @@
-//! What another server has run and sends on, run here after it: a replica's stream, and slots that come.
+//! Runs the commands that another server has run and sends on: a replica's stream, and slots that come.
 
 use std::thread;
 use std::time::Duration;
@@ -19,7 +19,7 @@ const NAP: Duration = Duration::from_millis(1);
 /// Most bytes of a reply that an error repeats.
 const SHOWN: usize = 200;
 
-/// Runs commands in their order, for nobody to see.
+/// Runs commands in their order, without showing them to clients.
 pub(super) struct Replay {
     pub(super) worker: Worker,
     pub(super) client: Client,
@@ -81,7 +81,7 @@ impl Replay {
         Ok(())
     }
 
-    /// Nobody is answered, and nobody waits.
+    /// Ends a call without an answer and without a wait.
     fn end(&mut self, passed: Passed, args: Args<'_>, errors_before: u64) -> Result<(), Failed> {
         if let Passed::Blocked(waiting) = passed {
             waiting.leave(&self.client);

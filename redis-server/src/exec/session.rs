@@ -55,14 +55,14 @@ impl Future for Pending {
     }
 }
 
-/// What such a command has come to.
+/// The outcome of such a command.
 #[derive(Debug)]
 pub struct Finished {
     /// The session that it was lent.
     pub client: Client,
     /// Its reply.
     pub reply: Reply,
-    /// What it waits for.
+    /// Its wait, if it waits for keys.
     pub waiting: Option<Waiting>,
 }
 

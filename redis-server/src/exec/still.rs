@@ -43,7 +43,7 @@ impl Still {
         Ok(Self { alone, _units: units })
     }
 
-    /// For a thread that is at work with nobody else, as nobody is served yet.
+    /// For a thread that is at work without any other, as no client is served yet.
     pub fn before_service(instance: &Arc<Instance>) -> Self {
         Self { alone: Exclusive::already_stopped(instance), _units: instance.replication.units.lock() }
     }
@@ -52,7 +52,7 @@ impl Still {
 /// Waits for windows, slow calls and scripts, as long as `goes_on` says nothing against it. Only a thread that serves nobody may call this.
 ///
 /// # Errors
-/// What it says.
+/// The error of `goes_on`.
 pub fn stand_still(instance: &Arc<Instance>, goes_on: impl Fn() -> io::Result<()>) -> io::Result<Still> {
     loop {
         goes_on()?;

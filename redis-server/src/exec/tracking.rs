@@ -1,4 +1,4 @@
-//! What client-side caching does before, during and behind the calls of clients.
+//! Client-side caching before, during and behind the calls of clients.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
@@ -44,7 +44,8 @@ pub fn start(
     client.shared.counts[count::PREFIXES].store(own.prefixes.len() as u32, Relaxed);
 }
 
-/// Ends the tracking of a client, if it does. What it has read stays noted, and is told it if it tracks again by then.
+/// Ends the tracking of a client, if it tracks. The keys that it has read stay noted. If it tracks again by then, it
+/// gets their invalidations.
 pub fn stop(instance: &Instance, client: &mut Client) {
     let Some(own) = client.tracking.take() else { return };
     let (tracking, id) = (&instance.tracking, client.shared.id);
@@ -57,7 +58,7 @@ pub fn stop(instance: &Instance, client: &mut Client) {
     client.shared.counts[count::PREFIXES].store(0, Relaxed);
 }
 
-/// Before a call of a client that tracks: what others have left for it comes before the reply.
+/// Before a call of a client that tracks: messages that others have left for it come before the reply.
 #[cold]
 pub fn deliver(client: &Client, reply: &mut Reply) {
     if client.shared.has_mail() {
@@ -110,7 +111,7 @@ fn remember(cx: &Ctx<'_>, args: Args<'_>) {
     tracking.limit(&cx.instance.config);
 }
 
-/// What the client has to be told of its own changes, if there is anything, as it is sent.
+/// The invalidations of the client's own changes, if there are any, as they are sent.
 pub fn pushes(client: &mut Client) -> Option<Vec<u8>> {
     let pending = std::mem::take(&mut client.tracking.as_mut()?.pending);
     if pending.is_empty() || !client.resp3 {
@@ -143,7 +144,7 @@ pub fn flushed(cx: &mut Ctx<'_>) {
     }
 }
 
-/// At the end of a window, under its locks: those who track by prefix are told of what its calls have changed.
+/// At the end of a window, under its locks: tells clients that track by prefix of the changes by its calls.
 #[inline]
 pub fn broadcast(worker: &Worker) {
     if !worker.changed_keys.borrow().is_empty() {

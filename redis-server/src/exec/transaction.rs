@@ -1,4 +1,4 @@
-//! What ends a transaction, and forgets what a client watches.
+//! Ends transactions, and forgets the keys that a client watches.
 
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -24,7 +24,7 @@ pub(crate) fn forget_watched(instance: &Instance, client: &mut Client) {
         let database = instance.database(db);
         database.unwatch(&database.key(&key), &client.shared.watched);
     }
-    // Nobody finds the mark any more, so it stays clear.
+    // No database holds the mark any more, so it stays clear.
     client.shared.watched.clear();
     client.watch_until = None;
     note_watched(client);

@@ -86,7 +86,7 @@ fn run_apart(worker: &Worker, client: &mut Client, calls: &[Call<'_>], reply: &m
     (calls.len(), Passed::Done)
 }
 
-/// Begins a worker's work while somebody is alone for too long, or data is loaded: without being counted as at work, if all calls may
+/// Begins a worker's work while a thread is alone for too long, or data is loaded: without being counted as at work, if all calls may
 /// run then; else refuses them.
 #[cold]
 #[inline(never)]
@@ -113,13 +113,13 @@ fn enter_anyway<'w>(
     }
 }
 
-/// What a window has come to.
+/// The outcome of a window.
 pub(crate) struct Window {
     /// Calls that have run. None: the only one is slow, and this is a worker's thread; or it is `paused`.
     pub(crate) done: usize,
-    /// Keys that somebody waits for and that have become ready.
+    /// Keys that clients wait for and that have become ready.
     pub(crate) ready: Vec<Ready>,
-    /// What the only call waits for.
+    /// The wait of the only call.
     pub(crate) waiting: Option<Waiting>,
     /// Until when the only call waits because its slot is about to be another node's.
     pub(crate) paused: Option<u64>,
@@ -132,8 +132,8 @@ impl Window {
     }
 }
 
-/// What comes before a window takes its locks: room in memory, and what the client has to be told before any reply. A slow
-/// call has had its room when it was admitted; the copies of its arguments evict nothing more.
+/// Before a window takes its locks: makes room in memory, and delivers messages that must precede any reply. A slow call
+/// has had its room when it was admitted; the copies of its arguments evict nothing more.
 #[inline]
 fn before_window(worker: &Worker, client: &Client, reply: &mut Reply) {
     worker.tick();
@@ -145,7 +145,7 @@ fn before_window(worker: &Worker, client: &Client, reply: &mut Reply) {
     }
 }
 
-/// Runs calls under one set of locks until one makes a key ready that somebody waits for.
+/// Runs calls under one set of locks until one makes a key ready that a client waits for.
 pub(crate) fn run_window(worker: &Worker, client: &mut Client, calls: &[Call<'_>], reply: &mut Reply) -> Window {
     before_window(worker, client, reply);
     match calls {
@@ -254,7 +254,7 @@ fn run_batch(worker: &Worker, client: &mut Client, calls: &[Call<'_>], reply: &m
     Window { done, ready: std::mem::take(&mut cx.ready), ..Window::none() }
 }
 
-/// What a view must know before anything looks into it.
+/// Sets a view up before anything looks into it.
 #[inline]
 fn prepare(db: &mut View<'_>, worker: &Worker, client: &Client) {
     if client.no_touch {
@@ -272,7 +272,7 @@ fn treat_expired(db: &mut View<'_>, worker: &Worker, client: &Client, others_dec
     if is_importing {
         db.keep_lasting();
     }
-    // Who brings data that is imported sees all of it.
+    // A client that brings imported data sees all of it.
     if worker.loads || is_importing && client.shared.has_flag(flag::IMPORTS) {
         db.ignore_expiry();
     } else if others_decide
@@ -352,8 +352,8 @@ fn lock<'a>(worker: &'a Worker, client: &Client, calls: &[Call<'_>], keys: &mut 
     }
 }
 
-/// What a call locks: what a slow call has to mark of it; or, of a call that is to run (`walks`), also what it locks on its
-/// way.
+/// The locks of a call, as marks. For a slow call: all that it has to mark. For a call that is to run (`walks`): also those
+/// that it takes on its way.
 pub(crate) fn marks(worker: &Worker, client: &Client, call: &Call<'_>, walks: bool) -> Marks {
     let database = worker.instance.database(client.db);
     let whole = |db, access| Marks::Whole { db, access };
@@ -413,7 +413,7 @@ fn footprint_of_queue(multi: &Multi) -> Footprint {
 }
 
 /// Runs a command of one that is alone with the data, a script or a transaction, under locks of its own, and accounts for
-/// it. Returns keys that somebody waits for and that have become ready.
+/// it. Returns keys that clients wait for and that have become ready.
 pub(crate) fn run_among_others<'a>(
     worker: &'a Worker,
     client: &'a mut Client,
@@ -509,12 +509,12 @@ fn invoke_handler(cx: &mut Ctx<'_>, call: &Call<'_>) {
 #[cold]
 fn muffle(cx: &mut Ctx<'_>, row: &Row, before: ReplyMode, mark: Mark) {
     let now = cx.client.reply_mode;
-    // What a subscriber is told is no reply.
+    // A subscriber's messages are no replies.
     let pushes = row.command.flags.has(Flags::PUBSUB.and(Flags::NOSCRIPT));
     if now != ReplyMode::On && matches!(before, ReplyMode::Off | ReplyMode::Skip) && !pushes {
         cx.reply.truncate(mark);
     }
-    // What CLIENT REPLY SKIP said inside of a transaction begins behind it.
+    // CLIENT REPLY SKIP inside of a transaction takes effect behind it.
     if cx.may_block {
         cx.client.reply_mode = match now {
             ReplyMode::SkipNext => ReplyMode::Skip,

@@ -1,4 +1,4 @@
-//! What belongs to one worker thread.
+//! The state of one worker thread.
 
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
@@ -19,7 +19,8 @@ use crate::observe::{Measured, Observed, Shown};
 use crate::protocol::error::Error;
 use crate::protocol::{Reply, Span};
 
-/// Bytes read from a socket at once: what one deep pipeline holds, and little enough to stay in the second-level cache.
+/// Bytes read from a socket at once: the size of one deep pipeline, and little enough to stay in the second-level
+/// cache.
 const INPUT: usize = 64 * 1024;
 
 /// One worker: its way to the server, its counters, its buffers.
@@ -31,11 +32,11 @@ pub struct Worker {
     pub stats: Arc<WorkerStats>,
     /// Buffers that each connection uses while it runs and leaves empty.
     pub scratch: RefCell<Scratch>,
-    /// What it remembers from one eviction to the next.
+    /// Its state between evictions.
     pub evictor: RefCell<Evictor>,
-    /// Keys that the window under way has changed, and by which client, while anybody tracks by prefix.
+    /// Keys that the window under way has changed, and by which client, while any client tracks by prefix.
     pub changed_keys: RefCell<Vec<ChangedKey>>,
-    /// Whether somebody tells this worker's clients when the server ends.
+    /// Whether this worker's clients are told when the server ends.
     pub watches_shutdown: Cell<bool>,
     /// Where this worker says that it is at work.
     pub activity: Arc<Activity>,
@@ -47,11 +48,11 @@ pub struct Worker {
     pub is_script: bool,
     /// Whether it asks of each call if this node of a cluster serves its keys.
     pub routes: bool,
-    /// Whether it runs what others have said, who alone say what goes when: files that are loaded, or a primary.
+    /// Whether it runs commands of a source that alone decides which keys go when: files that are loaded, or a primary.
     pub loads: bool,
-    /// What a call holds for which the server stands still.
+    /// The standstill that a call holds.
     pub(crate) still: Option<Still>,
-    /// What runs scripts, between two of them.
+    /// The means to run scripts, between two of them.
     pub spare: RefCell<Spare>,
     /// Whether somebody goes on with a script that was interrupted because it takes too long.
     pub goes_on: Cell<bool>,
@@ -122,7 +123,7 @@ impl Worker {
         worker
     }
 
-    /// One that loads an append-only file, which counts for nobody.
+    /// A worker that loads an append-only file, which counts for no client.
     pub fn of_loader(instance: Arc<Instance>) -> Self {
         let stats = instance.stats.aside();
         Self { loads: true, routes: false, ..Self::counting(instance, stats, Scratch::default()) }
@@ -161,7 +162,7 @@ impl Worker {
             is_slow: false,
             is_script: self.is_alone,
             loads: self.loads,
-            // What runs alone is judged before it does, and what a script calls by the script.
+            // A call that runs alone is judged before it does, and a script's call by the script.
             routes: false,
             still: None,
             spare: RefCell::default(),
@@ -245,7 +246,7 @@ impl Worker {
         }
     }
 
-    /// Records a call that is slow, or that somebody wants to see.
+    /// Records a call that is slow, or that an observer wants to see.
     #[cold]
     pub fn observe(&self, cx: &Ctx<'_>, call: &Call<'_>, nanos: u64) {
         let &Call { row, args } = call;
@@ -316,7 +317,7 @@ impl Worker {
         }
     }
 
-    /// Shows a command to those who monitor before it runs.
+    /// Shows a command to clients that monitor before it runs.
     pub(crate) fn show_to_monitors(&self, cx: &Ctx<'_>, args: Args<'_>) {
         let observers = &self.instance.observers;
         if observers.threshold() == 0

@@ -37,7 +37,7 @@ pub struct Workers {
 #[derive(Debug)]
 pub struct Member {
     thread: ThreadId,
-    /// Whether it is to give memory back: what has been free for a while, and all that is free.
+    /// Whether it is to give memory back: memory that has been free for a while, and all that is free.
     give_back: AtomicBool,
     give_back_all: AtomicBool,
     /// Whether somebody waits for its turn.
@@ -47,7 +47,7 @@ pub struct Member {
     waker: AtomicWaker,
 }
 
-/// What a worker is asked for.
+/// The request to a worker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Asked {
     /// To wake [these](Member::take_woken).
@@ -111,8 +111,8 @@ impl Workers {
         }
     }
 
-    /// Wakes clients, each by the worker's thread that has it: another thread spends one call of the system on each worker, not on
-    /// each client, and nobody takes its processor before all are told.
+    /// Wakes clients, each by the worker's thread that has it. Another thread spends one system call on each worker, not on each
+    /// client, and no woken thread takes its processor before all are told.
     pub fn wake(&self, clients: impl IntoIterator<Item = (ThreadId, Arc<ClientShared>)>) {
         let members = lock(&self.members);
         for (thread, client) in clients {

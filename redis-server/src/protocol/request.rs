@@ -214,7 +214,7 @@ pub fn parse_whole_commands<const N: usize>(
     spans: &mut Vec<Span>,
     ends: &mut ArrayVec<(usize, usize), N>,
 ) -> usize {
-    // What stands behind that waits until those in front of it are gone.
+    // The input behind that waits until the requests in front of it are gone.
     let input = &input[..input.len().min(MAX_REQUEST)];
     let most = if limits.authenticated { MAX_SHORT } else { MAX_ARGS_UNAUTHENTICATED as usize };
     if limits.max_bulk_len < MAX_SHORT as u64 {

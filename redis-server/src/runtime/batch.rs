@@ -1,4 +1,4 @@
-//! What has been read, run window by window; replies leave early where they grow large.
+//! Runs the bytes that have been read, window by window; replies leave early where they grow large.
 
 use std::sync::atomic::Ordering::Relaxed;
 use std::task::Context;
@@ -85,7 +85,7 @@ impl Conn {
             if self.send(cx, scratch).is_err() {
                 return Err(Progress::Close);
             }
-            // What waits may be more than maxmemory-clients bears.
+            // The bytes that wait may exceed maxmemory-clients.
             self.note_buffers();
             if self.client.shared.has_flag(flag::GONE) {
                 return Err(Progress::Close);

@@ -43,7 +43,8 @@ const MAX_UNSENT_UNAUTHENTICATED: u64 = 1024;
 const LOOK_AT_LIMIT: usize = 64 * 1024;
 /// Replies of slow calls from this size on are sent from where they are, and freed elsewhere.
 const LARGE_REPLY: usize = 256 * 1024;
-/// A reply that goes to the output with its buffer: what the socket does not take at once would be copied.
+/// A reply that goes to the output with its buffer. Otherwise the part that the socket does not take at once would be
+/// copied.
 const HUGE_REPLY: usize = 4 * 1024 * 1024;
 /// Arguments from this length on are received in a buffer of their own by the genuine server.
 const LARGE: usize = 32 * 1024;
@@ -53,10 +54,10 @@ const LARGE: usize = 32 * 1024;
 pub(super) const TURN_INPUT: usize = 64 * 1024;
 /// How long the commands of a turn may take: a few times what so many small ones do.
 pub(super) const TURN_TIME: Duration = Duration::from_millis(1);
-/// Bytes of replies that a turn sends: what a loopback socket takes within about a tenth of a millisecond.
+/// Bytes of replies that a turn sends: as many as a loopback socket takes within about a tenth of a millisecond.
 pub(super) const TURN_OUTPUT: usize = 512 * 1024;
 
-/// What a client elsewhere is told while there is no password.
+/// The error for a client elsewhere while there is no password.
 const DENIED: &str = "-DENIED This server has no password, so it is in protected mode and serves clients on its own machine \
     only. To reach it from here, give the default user a password (requirepass, or ACL SETUSER), or say \
     \"protected-mode no\" in the configuration or by CONFIG SET from the server's machine; without a password, do that \
@@ -160,15 +161,15 @@ pub(super) struct Conn {
     kept: Vec<u8>,
     /// Dropped behind the others: when the client leaves, what waited for it is freed.
     pub(super) client: ConnectedClient,
-    /// Dropped last: who sees the end of the connection finds nothing of the client any more.
+    /// Dropped last: a peer that sees the end of the connection finds nothing of the client any more.
     pub(super) stream: Stream,
 }
 
-/// What one batch of input has come to.
+/// The outcome of one batch of input.
 pub(super) enum Progress {
     /// Everything complete has run.
     Done,
-    /// A command waits; what is behind it waits too.
+    /// A command waits, and the commands behind it wait too.
     Held,
     /// The connection ends when its output is sent.
     Close,
@@ -194,7 +195,7 @@ impl Conn {
             Poll::Ready(Ok(Served::Over))
         });
         if polled.is_ready() {
-            // What this client has not been sent is not for the next one, who shares the buffer.
+            // Unsent replies of this client are not for the next one, which shares the buffer.
             self.worker.scratch.borrow_mut().reply.clear();
         }
         polled
@@ -217,7 +218,7 @@ impl Conn {
     /// | ended | the client has said all, a command has not answered | its end is awaited | closing |
     /// | reading | none of these | the socket is read, commands run | any; pending without input; *moves* at rest |
     ///
-    /// A held connection reads on, too, to notice its client's end: what comes waits in `input`. Nothing is run while it is
+    /// A held connection reads on, too, to notice its client's end; the bytes wait in `input`. Nothing is run while it is
     /// held, so that answers keep the order of their commands. Each state returns to the head of the loop, so mail and output
     /// are looked at between any two of them, and a poll ends with a waker in whatever it waits for.
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<Served>> {
@@ -235,7 +236,7 @@ impl Conn {
         let mut sent = 0;
         loop {
             if !self.kept.is_empty() {
-                // Whoever was ready at the same time comes first.
+                // Connections that were ready at the same time come first.
                 cx.waker().wake_by_ref();
                 return Poll::Pending;
             }
@@ -256,7 +257,7 @@ impl Conn {
                 continue;
             }
             if go_on {
-                // Whoever waited for slow calls keeps its place until it has tried again.
+                // A connection that waited for slow calls keeps its place until it has tried again.
                 let _place = self.client.held.take();
                 self.resume(cx, scratch)?;
                 if self.has_had_turn() {
@@ -379,7 +380,7 @@ impl Conn {
             }
         }
         if mail.end == End::Now {
-            // What the client was told before must still reach it, if its socket takes it.
+            // Earlier messages must still reach the client, if its socket takes them.
             if self.undurable.is_none() {
                 let _ = self.output.flush(cx, &mut self.stream, usize::MAX)?;
             }
@@ -395,7 +396,7 @@ impl Conn {
             self.client.close = true;
         }
         if scratch.reply.is_empty() {
-            // Nobody is told, but what was changed is in the file before the worker sleeps, as in the genuine server.
+            // There is no reply, but the changes are in the file before the worker sleeps, as in the genuine server.
             let instance = &self.worker.instance;
             let _ = instance.aof.holds(instance);
         } else if !self.keep_back(scratch, &progress) {
@@ -448,7 +449,7 @@ impl Conn {
     pub(super) fn send(&mut self, cx: &mut Context<'_>, scratch: &mut Scratch) -> io::Result<()> {
         if !scratch.reply.is_empty() {
             if scratch.reply.len() > LOOK_AT_LIMIT && self.is_too_much(scratch.reply.len()) {
-                // Nobody will be sent as much again soon: the buffer goes too.
+                // The buffer goes too: no client will be sent as much again soon.
                 scratch.reply = Reply::default();
                 return Err(io::ErrorKind::QuotaExceeded.into());
             }
@@ -470,7 +471,8 @@ impl Conn {
         Ok(())
     }
 
-    /// Whether what is said now must wait until what it shows is written, or on disk; what waits already waits with it.
+    /// Whether new output must wait until the changes that it shows are written, or on disk. Output that waits already
+    /// waits with it.
     fn is_undurable(&mut self) -> bool {
         let instance = &self.worker.instance;
         self.undurable = instance.aof.holds(instance);
@@ -538,7 +540,7 @@ impl Conn {
         self.client.shared.set_flag(flag::AWAITS, true);
     }
 
-    /// Begins to wait until a slow call of somebody else has ended.
+    /// Begins to wait until a slow call of another client has ended.
     pub(super) fn hold(&mut self, held: Held) {
         self.timer = held.until.map(sleep_until);
         self.client.held = Some(held);
@@ -593,7 +595,7 @@ impl Conn {
         if let Some(waiting) = &mut self.client.waiting
             && let Poll::Ready(answer) = Pin::new(&mut waiting.answer).poll(cx)
         {
-            // Whoever dropped the answer's sender has claimed the wait without ending it: never in our own code.
+            // A dropped sender belongs to a thread that has claimed the wait without ending it: never in our own code.
             self.end_wait(scratch, &answer.unwrap_or_default());
             return Ok(true);
         }
@@ -611,7 +613,7 @@ impl Conn {
         self.timer = None;
         if let Some(waiting) = &self.client.waiting {
             if !waiting.parked.abandon() {
-                // Somebody answers at this very moment.
+                // Another thread answers at this very moment.
                 return Ok(false);
             }
             let null = waiting.parked.null();
@@ -665,7 +667,7 @@ impl Conn {
     }
 }
 
-/// Has the task polled again when the others, and those whom the sockets make ready by then, have been.
+/// Has the task polled again after the others, and after those that the sockets make ready by then.
 pub(super) fn end_turn(cx: &mut Context<'_>) {
     // A task that wakes itself stands before the sockets, which are looked at once in so many tasks.
     let _ = std::pin::pin!(tokio::task::yield_now()).poll(cx);

@@ -1,4 +1,4 @@
-//! What a crash report says of the server.
+//! The server's part of a crash report.
 
 use std::io::Write as _;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ const SECTIONS: &[&str] =
     &["INFO", "server", "clients", "memory", "persistence", "stats", "replication", "cpu", "cluster", "keyspace"];
 
 /// Appends INFO, the clients and of them the one that the crashed thread has served, with the command that it sent last. Takes no
-/// place among commands: whoever has crashed may be alone with the data.
+/// place among commands: the crashed thread may be alone with the data.
 pub fn state(instance: &Arc<Instance>, client: u64, text: &mut Vec<u8>) {
     let worker = Worker::of_slow_calls(Arc::clone(instance), instance.stats.aside());
     let number = client.to_string();
@@ -35,7 +35,7 @@ pub fn state(instance: &Arc<Instance>, client: u64, text: &mut Vec<u8>) {
     }
 }
 
-/// What a command says, without the length in front of it.
+/// A command's reply, without the length in front of it.
 fn answer(worker: &Worker, words: &[&str]) -> Vec<u8> {
     let mut args = OwnedArgs::default();
     words.iter().for_each(|word| args.push(word.as_bytes()));

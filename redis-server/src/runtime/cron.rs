@@ -62,7 +62,7 @@ pub(super) async fn evict(worker: Rc<Worker>) {
     }
 }
 
-/// The removal of expired keys that nobody asks for.
+/// The active removal of expired keys.
 #[derive(Default)]
 struct Expiry {
     /// Where the last run stopped, in shards counted over all databases.
@@ -98,7 +98,7 @@ impl Expiry {
             visited += 1;
             loop {
                 let began = now_ms();
-                // A script is alone with the data: what expires meanwhile has time until it ends.
+                // A script is alone with the data: keys that expire meanwhile have time until it ends.
                 let Some(inside) = instance.exclusive.try_enter(&worker.activity) else { return };
                 if instance.replication.is_replica() {
                     // Since just now: its primary says what expires.

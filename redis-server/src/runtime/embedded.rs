@@ -18,7 +18,7 @@
 //!
 //! Nothing here waits. A blocking command leaves the session [waiting](Session::is_waiting); its reply comes out of
 //! [`Session::transmit`] once another session of the same instance, or its deadline, has ended the wait. [`expire`]
-//! removes what has expired and nobody asks for; call it now and then.
+//! removes expired keys that no command asks for; call it now and then.
 //!
 //! A command that panics ends its session, which is [closed](Session::is_closed) then and has nothing more to say; one that panics
 //! where it could change data ends the process, which is the whole program's (docs/internals/redis-server.md, "After a panic").
@@ -56,7 +56,7 @@ pub fn expire(instance: &Instance) {
 pub struct Session {
     worker: Rc<Worker>,
     client: ConnectedClient,
-    /// What has been received and not been run.
+    /// Bytes that have been received and not been run.
     input: Vec<u8>,
     pipeline: Pipeline,
     /// Room for the arguments of a window.
@@ -87,8 +87,8 @@ impl Session {
         self.advance();
     }
 
-    /// What is to be sent to the client: replies, and messages that others have published. Nothing, while the append-only file does not
-    /// have yet what they show, as `appendfsync` says; the [waker](Session::wake_by) is woken when it has.
+    /// The bytes to be sent to the client: replies, and messages that others have published. Empty while the append-only file does not
+    /// have the changes that they show, as `appendfsync` says; the [waker](Session::wake_by) is woken when it has.
     pub fn transmit(&mut self) -> Vec<u8> {
         self.advance();
         if self.awaits_file() {
@@ -150,7 +150,7 @@ impl Session {
         match self.pipeline.run(runner, received, &mut self.spans, used) {
             Ok(Passed::Done) => return *used > before && *used < input.len() && !self.pipeline.parser.in_command(),
             Ok(Passed::Blocked(waiting)) => self.client.waiting = Some(waiting),
-            // Nobody interrupts scripts, or sends slow calls elsewhere, where nobody lets them go on.
+            // No thread here could go on with an interrupted script or a slow call, so none is interrupted or lent.
             Ok(Passed::Interrupted(_) | Passed::Lent(_)) => self.client.close = true,
             Ok(Passed::Paused(_) | Passed::Held(_)) => {}
             Err(error) => {

@@ -1,4 +1,4 @@
-//! What is done for all connections together, now and then: idle ones, slow ones, and their end at shutdown.
+//! Periodic work for all connections together: idle ones, slow ones, and their end at shutdown.
 
 use std::future::poll_fn;
 use std::rc::Rc;
@@ -60,8 +60,8 @@ pub(super) async fn turns(instance: Arc<Instance>, member: Arc<Member>) {
             Asked::GiveBack { all } => memory::give_back(all),
             Asked::Turn => {
                 let round = instance.workers.round();
-                // Tasks run in the order in which they became ready, and who yields is ready again behind those that
-                // the sockets make so.
+                // Tasks run in the order in which they became ready, and a task that yields is ready again behind those
+                // that the sockets make so.
                 tokio::task::yield_now().await;
                 instance.workers.turn_taken(round);
             }

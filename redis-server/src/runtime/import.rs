@@ -43,7 +43,7 @@ pub(super) async fn serve(worker: Rc<Worker>, stream: Stream, mut client: Connec
     }
 }
 
-/// Gives what comes to who runs it, and no more than that takes.
+/// Gives received bytes to the thread that runs them, and no more than that takes.
 async fn take(
     worker: &Worker,
     client: &ConnectedClient,

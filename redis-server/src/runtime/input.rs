@@ -66,8 +66,8 @@ impl Conn {
         self.read_behind(cx, scratch)
     }
 
-    /// Reads behind what waits in the connection's own buffer. Room is made when something has come: who sends half a request
-    /// and no more holds no more.
+    /// Reads behind the bytes that wait in the connection's own buffer. Makes room when bytes have come, so a client that
+    /// sends half a request and no more holds no more.
     fn read_behind(&mut self, cx: &mut Context<'_>, scratch: &mut Scratch) -> Poll<io::Result<usize>> {
         // Of an argument whose end is near, no more is needed than that.
         let missing = self.missing();
@@ -132,7 +132,7 @@ impl Conn {
         if self.input.len() < self.pipeline.parser.needed() {
             return self.finish(cx, scratch, Progress::Done);
         }
-        // What has come may be more than maxmemory-clients bears; the end is in the mail then.
+        // The bytes that have come may exceed maxmemory-clients; the end is in the mail then.
         self.note_buffers();
         if self.client.shared.has_flag(flag::GONE) {
             return Ok(());

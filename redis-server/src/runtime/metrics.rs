@@ -1,4 +1,4 @@
-//! The server's figures for Prometheus; they are read when somebody asks, and cost nothing until then.
+//! The server's figures for Prometheus; they are read when a client asks, and cost nothing until then.
 
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
@@ -16,9 +16,9 @@ use crate::observe::stats::{CommandStats, WorkerStats};
 /// Nanoseconds of a second.
 const NANOS: f64 = 1e9;
 
-/// What reads one figure of a command.
+/// Reads one figure of a command.
 type Figure = fn(&CommandStats) -> f64;
-/// What reads one figure of a replica, of the stream's end and of the time.
+/// Reads one figure of a replica, of the stream's end and of the time.
 type ReplicaFigure = fn(&Replica, u64, u64) -> f64;
 
 /// Appends all figures in Prometheus' text format.
@@ -53,7 +53,7 @@ pub(crate) fn render(instance: &Instance, out: &mut String) {
     replication(instance, out);
 }
 
-/// Who follows, whom this server follows, and how far they are.
+/// The replicas, the primary, and how far they are.
 fn replication(instance: &Instance, out: &mut String) {
     let (replication, now) = (&instance.replication, now_ms());
     let figure = |figure: &AtomicU64| figure.load(Relaxed) as f64;

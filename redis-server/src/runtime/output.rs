@@ -1,4 +1,4 @@
-//! What could not be sent at once.
+//! Output that could not be sent at once.
 
 use std::collections::VecDeque;
 use std::io::{self, IoSlice};

@@ -85,7 +85,7 @@ impl Conn {
         let mut sent = 0;
         loop {
             let is_sent = self.output.is_empty();
-            // What does not fit into the socket waits where all replicas have it.
+            // Bytes that do not fit into the socket wait where all replicas have them.
             while is_sent && !self.is_done && self.output.len() < WINDOW {
                 match self.link.poll_next(cx, now) {
                     Poll::Ready(Next::Bytes(bytes)) => self.output.push(bytes),
@@ -139,7 +139,7 @@ impl Conn {
         let _ = self.output.flush(cx, &mut self.stream, usize::MAX);
     }
 
-    /// Takes what the replica says. Ready when it has said all, or what nobody understands.
+    /// Takes the replica's input. Ready when the input has ended, or with an error if it is not understood.
     fn receive(&mut self, cx: &mut Context<'_>, now: u64) -> Poll<io::Result<()>> {
         let mut room = [0; 4096];
         loop {

@@ -37,7 +37,7 @@ pub struct Server {
 }
 
 impl Server {
-    /// What its workers share.
+    /// The state that its workers share.
     pub fn instance(&self) -> &Arc<Instance> {
         &self.instance
     }
@@ -150,9 +150,9 @@ impl std::error::Error for StartError {}
 /// Starts a server with this configuration; it runs on threads of its own until its handle is triggered.
 ///
 /// It has what its snapshot or its append-only file has, and writes others when the configuration says so. From its first connection
-/// on, `signals` end it in good order. What takes long to load (`loading-process-events-interval-bytes`) it loads while it listens, and
-/// tells clients LOADING: `instance.loading.`[`wait`] tells when it is ready, or that it never will be, and must be ended then.
-/// `process` is the process, where the server is the only thing in it.
+/// on, `signals` end it in good order. While it loads data that takes long (`loading-process-events-interval-bytes`), it
+/// listens and tells clients LOADING: `instance.loading.`[`wait`] tells when it is ready, or that it never will be, and must be ended
+/// then. `process` is the process, where the server is the only thing in it.
 ///
 /// # Errors
 /// [`StartError`]: a place to listen that cannot be had, TLS files that cannot be used, files that cannot be looked at.
@@ -175,7 +175,7 @@ pub fn start(
     }
     let config = &instance.config;
     let size = if config.is_on(settings::APPENDONLY) { aof::size(config) } else { snapshot::size(config) };
-    // As in the genuine server, nobody is told LOADING for little.
+    // As in the genuine server, clients are not told LOADING for little.
     if size < config.uint(settings::LOADING_PROCESS_EVENTS_INTERVAL_BYTES) {
         instance.loading.begin_again(size);
         load(&instance).map_err(StartError::Load)?;

@@ -9,7 +9,7 @@ use crate::config::settings;
 use crate::exec::instance::Instance;
 use crate::exec::snapshot::{self, Leave, SaveAtEnd, Shutdown, prepare_shutdown};
 
-/// What `shutdown-on-sigint` and `shutdown-on-sigterm` can say.
+/// The values of `shutdown-on-sigint` and `shutdown-on-sigterm`.
 const SAVE: i64 = 1;
 const NO_SAVE: i64 = 2;
 const NOW: i64 = 4;
@@ -49,10 +49,11 @@ pub(super) async fn reload_on_hangup(instance: Arc<Instance>) {
     }
 }
 
-/// What systemd shows of a server that serves.
+/// The status that systemd shows of a server that serves.
 pub const READY: &str = "Ready to accept connections";
 
-/// A signal while the server is about to end: who presses Ctrl-C twice does not want to wait for the snapshot.
+/// A signal while the server is about to end: an operator that presses Ctrl-C twice does not want to wait for the
+/// snapshot.
 fn insist(instance: &Instance, signal: &str) {
     if signal == "SIGINT" {
         tracing::warn!("You insist... exiting now.");

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-/// Time before a task that has panicked is started again: what is wrong may well be wrong still.
+/// Time before a task that has panicked is started again: the cause may well be there still.
 pub(super) const RESTART_DELAY: Duration = Duration::from_secs(1);
 
 /// Runs a task on this thread until it ends by itself, or the server does. One that panics is started again after `delay`; had
@@ -45,7 +45,7 @@ mod tests {
                 }
             });
             done.notified().await;
-            // Nobody starts one again that has ended: the supervisor has had its turns by then.
+            // A task that has ended is not started again: the supervisor has had its turns by then.
             for _ in 0..10 {
                 tokio::task::yield_now().await;
             }

@@ -33,7 +33,7 @@ use crate::config::settings::CLUSTER_ENABLED;
 use crate::config::{Config, ConfigError, Launch};
 use crate::exec::instance::Instance;
 
-/// What differs from a server's defaults: one test's server is one of many on its machine.
+/// The differences from a server's defaults: one test's server is one of many on its machine.
 const SETTINGS: &[(&str, &str)] = &[("workers", "1"), ("save", ""), ("enable-debug-command", "yes")];
 
 /// A server that lives as long as this value.
@@ -66,7 +66,7 @@ impl Folder {
 
 impl Drop for Folder {
     fn drop(&mut self) {
-        // What cannot be removed is left to whoever tidies up the folder for temporary files.
+        // Files that cannot be removed stay in the folder for temporary files.
         let _ = fs::remove_dir_all(&self.0);
     }
 }
@@ -111,7 +111,7 @@ impl Server {
         format!("redis://{}/", self.addr)
     }
 
-    /// What is behind it, for those that look deeper than commands do.
+    /// The state behind it, for tests that look deeper than commands do.
     #[must_use]
     pub fn instance(&self) -> &Arc<Instance> {
         &self.instance

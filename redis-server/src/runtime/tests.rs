@@ -1,4 +1,4 @@
-//! What no client can bring about: a command that reads, and panics.
+//! A fault that no client can cause: a command that reads, and panics.
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};

@@ -1,5 +1,5 @@
-//! What embassy needs of a board: the time, an executor, a driver of the network. Interrupts stay masked, as in the other programs:
-//! one that is pending ends the sleep, and the loop looks at everything.
+//! The services that embassy needs of a board: the time, an executor, a driver of the network. Interrupts stay masked,
+//! as in the other programs: a pending one ends the sleep, and the loop looks at everything.
 
 use core::cell::RefCell;
 use core::ops::{Deref, DerefMut};
@@ -50,7 +50,7 @@ unsafe impl critical_section::Impl for Masked {
     unsafe fn release(_: RawRestoreState) {}
 }
 
-/// The clock, and who is to be woken when.
+/// The clock, and the wakers with their times.
 struct Time {
     state: Mutex<RefCell<Option<Alone<Clock>>>>,
     queue: Mutex<RefCell<Queue>>,
@@ -86,7 +86,7 @@ impl embassy_time_driver::Driver for Time {
 
 /// Whether a task has been woken.
 static IS_WOKEN: AtomicBool = AtomicBool::new(true);
-/// Who waits for frames.
+/// The waker of the task that waits for frames.
 static NETWORK: Mutex<RefCell<Option<Waker>>> = Mutex::new(RefCell::new(None));
 static EXECUTOR: Once<Alone<raw::Executor>> = Once::new();
 static RESOURCES: Once<Alone<StackResources<1>>> = Once::new();
@@ -106,7 +106,7 @@ pub(crate) fn run(begin: impl FnOnce(Spawner, Controller)) -> ! {
         let network = critical_section::with(|cs| NETWORK.borrow_ref_mut(cs).take());
         network.into_iter().for_each(Waker::wake);
         IS_WOKEN.store(false, Ordering::Relaxed);
-        // SAFETY: nobody else polls it, and `wake` does not.
+        // SAFETY: only this loop polls the executor, and `wake` does not.
         unsafe { executor.poll() };
         if !IS_WOKEN.load(Ordering::Relaxed) {
             sleep();

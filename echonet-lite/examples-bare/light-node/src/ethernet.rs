@@ -32,7 +32,7 @@ const BYTES: usize = 1024;
 /// Longest request and longest answer.
 const DATAGRAM: usize = 512;
 
-/// What smoltcp borrows for ever.
+/// The memory that smoltcp borrows for ever.
 struct Buffers {
     sockets: [SocketStorage<'static>; 1],
     metadata: [[PacketMetadata; DATAGRAMS]; 2],

@@ -38,7 +38,7 @@ const MAC_ADDRESS_LOW: u32 = 3;
 /// Both on the first and only buffer of a frame.
 const TX_WHOLE_FRAME: u32 = 1 << 13 | 1 << 12;
 const RX_ERROR: u32 = 1 << 15;
-/// What the controller appends to a received frame: its check sum.
+/// The check sum, which the controller appends to a received frame.
 const CHECK_SUM: usize = 4;
 /// In the interrupt controller.
 const NUMBER: u32 = 13;

@@ -9,7 +9,7 @@ use echonet_lite::wire::Eoj;
 /// The code for makers that have none is 00 00 00; experiments use FF FF FF.
 const MAKER: [u8; 3] = [0xFF, 0xFF, 0xFF];
 
-/// The node's own part: who it is.
+/// The node's own part: its identity.
 pub(crate) const CONFIG: Config = Config::new(Identity::new(MAKER, 0x0002_9001));
 
 /// A light of the class general lighting (0x0290).
@@ -32,7 +32,7 @@ impl Object for Light {
     }
 
     fn access(&self) -> &PropertyAccess {
-        // What the class requires of every light, and the level, of which it tells everyone too.
+        // The properties that the class requires of every light, and the level, which this light announces too.
         const OWN: PropertyAccess = PropertyAccess::new(&[], &[], &[LIGHT_LEVEL]);
         const ACCESS: PropertyAccess = GENERAL_LIGHTING.offering(&[LIGHT_LEVEL]).union(OWN);
         &ACCESS

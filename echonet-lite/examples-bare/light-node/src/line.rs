@@ -38,7 +38,7 @@ impl Incoming {
         // Format 2 does not say how long it is, so that it never counts as whole here.
         match message_length(bytes) {
             MessageLength::Complete(length) if !is_format_2(bytes) => return bytes.get(..length),
-            // What is no frame hides where the next one begins, except after a pause.
+            // Bytes that are no frame hide where the next one begins, except after a pause.
             _ if now_us.saturating_sub(self.last_us) > PAUSE_US => self.length = 0,
             _ => {}
         }
@@ -68,7 +68,7 @@ impl Outgoing {
         Self { bytes: [0; OUTGOING], sent: 0, length: 0 }
     }
 
-    /// What is still to be sent.
+    /// The next byte to send.
     pub(crate) fn next(&self) -> Option<u8> {
         self.bytes.get(self.sent..self.length)?.first().copied()
     }

@@ -16,7 +16,7 @@ use light::{CONFIG, Light};
 use line::{Incoming, Outgoing};
 use startup::Once;
 
-/// Nobody has an address on this line.
+/// The line has no addresses, so every datagram has this one.
 const FAR_END: SocketAddr = SocketAddr::V4(SocketAddrV4::new(Ipv4Addr::UNSPECIFIED, PORT));
 
 /// All that the program keeps.

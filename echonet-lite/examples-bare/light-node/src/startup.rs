@@ -60,14 +60,14 @@ macro_rules! entry {
 }
 pub(crate) use entry;
 
-/// A static that gets its value at run time, once: what the program keeps then shows in the size of its statics instead
+/// A static that gets its value at run time, once. The program's memory then shows in the size of its statics instead
 /// of hiding on the stack.
 pub(crate) struct Once<T> {
     taken: AtomicBool,
     place: UnsafeCell<MaybeUninit<T>>,
 }
 
-// SAFETY: `taken` lets one caller in, who alone gets the reference.
+// SAFETY: `taken` lets only one caller in, and that caller alone gets the reference.
 unsafe impl<T: Send> Sync for Once<T> {}
 
 impl<T> Once<T> {
@@ -78,7 +78,7 @@ impl<T> Once<T> {
     /// Keeps the value. A second call panics.
     pub(crate) fn set(&'static self, value: T) -> &'static mut T {
         assert!(!self.taken.swap(true, Ordering::Relaxed));
-        // SAFETY: no call came before this one and none after it gets here, so that nobody else has a reference.
+        // SAFETY: no call came before this one and none after it gets here, so that no other reference exists.
         unsafe { (*self.place.get()).write(value) }
     }
 }

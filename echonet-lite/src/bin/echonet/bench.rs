@@ -103,7 +103,7 @@ fn show(tally: &Tally, time: Duration, whom: &str, out: &Output) -> Result<(), F
 /// Buckets for each power of two: a figure is at most 1/64 too high.
 const STEPS: u64 = 64;
 
-/// What became of the requests, and a histogram of the latencies in nanoseconds.
+/// The outcomes of the requests, and a histogram of the latencies in nanoseconds.
 #[derive(Default)]
 struct Tally {
     begun: u64,

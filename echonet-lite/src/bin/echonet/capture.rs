@@ -29,7 +29,7 @@ const MAGIC_PCAPNG: u32 = 0x0A0D_0D0A;
 /// The largest packet.
 const SNAP: u32 = 65_535;
 
-/// A frame, or what should be one, and where it went.
+/// A frame, or bytes that should be one, and where they went.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Packet {
     pub(crate) time: Option<Moment>,
@@ -152,7 +152,7 @@ fn pcap(file: &[u8], port: u16, number: fn([u8; 4]) -> u32) -> Result<Vec<Packet
     Ok(packets)
 }
 
-/// What a link-layer frame carries, if that is IP; nothing of an unknown link type.
+/// The payload of a link-layer frame, if that is IP; nothing of an unknown link type.
 fn network_layer(link: u32, data: &[u8]) -> Option<&[u8]> {
     let skipped = match link {
         link::NULL => 4,
@@ -224,7 +224,7 @@ fn internet(ip: &[u8]) -> Option<(u8, IpAddr, IpAddr, &[u8])> {
         }
         _ => return None,
     };
-    // What is too short for the wire is padded, and what was offloaded has no length yet.
+    // A packet too short for the wire is padded, and one that was offloaded has no length yet.
     let end = if end <= start { ip.len() } else { end.min(ip.len()) };
     matches!(protocol, UDP | TCP).then_some((protocol, from, to, ip.get(start..end)?))
 }

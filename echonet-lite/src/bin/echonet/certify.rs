@@ -14,7 +14,7 @@ pub(crate) fn run(args: &Certify, options: &Options, out: &Output) -> Result<(),
     let mut settings = Settings { port: options.port, writes: !args.read_only, ..Settings::default() };
     settings.address = options.address.first().copied();
     settings.answer = options.timeout.unwrap_or(settings.answer);
-    // Whoever waits an hour for a report wants to know first that it can be written.
+    // A report can take an hour: first find out whether its file can be written.
     let junit = match &args.junit {
         Some(file) => {
             let made = std::fs::File::create(file);
@@ -56,7 +56,7 @@ fn json_of(item: &Item) -> serde_json::Value {
         Outcome::Failed(why) => ("failed", Some(why.as_str())),
         Outcome::Undecided(why) => ("undecided", Some(why.as_str())),
     };
-    // What was said is of interest where something is wrong.
+    // Only an item that has not passed needs its exchanges.
     let exchanges: Vec<_> = if item.outcome == Outcome::Passed {
         Vec::new()
     } else {

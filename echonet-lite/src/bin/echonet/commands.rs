@@ -1,4 +1,4 @@
-//! What can be asked of the command.
+//! The command line.
 
 use std::net::IpAddr;
 #[cfg(feature = "web")]
@@ -76,7 +76,7 @@ pub(crate) struct Cli {
     pub(crate) command: Command,
 }
 
-/// What all commands understand.
+/// The options of all commands.
 #[derive(Args, Debug)]
 pub(crate) struct Options {
     /// Use this interface only; can be given several times
@@ -139,8 +139,8 @@ pub(crate) enum Command {
     Watch(Watch),
     /// Decode the multicast traffic of the network, or a capture
     ///
-    /// Live, it hears what is sent to all and takes nothing away from other programs. What goes from one node to another
-    /// only tcpdump can capture: tcpdump -w FILE port 3610, then echonet dump --read FILE.
+    /// Live, it hears multicasts and takes nothing away from other programs. To capture traffic between two other
+    /// nodes, use tcpdump: tcpdump -w FILE port 3610, then echonet dump --read FILE.
     #[command(after_help = "Examples:
   echonet dump -v
   echonet dump --pcap home.pcap                    write it for wireshark, too
@@ -166,8 +166,8 @@ pub(crate) enum Command {
     Emulate(Emulate),
     /// Bring the home into MQTT, as Home Assistant discovers it
     ///
-    /// Every object is a device, every property an entity with its class, unit, range and options. What nodes announce is
-    /// published as it comes; what they do not, is asked for, the more often the more it changes.
+    /// Every object is a device, every property an entity with its class, unit, range and options. Announcements are
+    /// published as they come. Other properties are asked for, the more often the more they change.
     #[cfg(feature = "mqtt")]
     #[command(after_help = "Topics:
   echonet/NODE/OBJECT/PROPERTY             what is, retained; fields and flags of a property are below it
@@ -223,7 +223,7 @@ Examples:
 
 #[derive(Args, Debug)]
 pub(crate) struct Get {
-    /// Whom to ask: an IPv4 or IPv6 address (fe80::5%eth0)
+    /// Node to ask: an IPv4 or IPv6 address (fe80::5%eth0)
     pub(crate) target: String,
     /// Which of its objects: homeAirConditioner:1, 013001
     pub(crate) object: String,
@@ -234,11 +234,11 @@ pub(crate) struct Get {
 
 #[derive(Args, Debug)]
 pub(crate) struct Set {
-    /// Whom to tell: an IPv4 or IPv6 address (fe80::5%eth0)
+    /// Node to write to: an IPv4 or IPv6 address (fe80::5%eth0)
     pub(crate) target: String,
     /// Which of its objects: homeAirConditioner:1, 013001
     pub(crate) object: String,
-    /// What to write: operationStatus=on, B3=22
+    /// Values to write: operationStatus=on, B3=22
     #[arg(value_name = "PROPERTY=VALUE", required = true)]
     pub(crate) writes: Vec<String>,
     /// Have no confirmation (SetI): silence is agreement
@@ -248,7 +248,7 @@ pub(crate) struct Set {
 
 #[derive(Args, Debug)]
 pub(crate) struct Watch {
-    /// Whom to listen to; everybody if there are none
+    /// Nodes to listen to; all nodes if there are none
     #[arg(value_name = "TARGET")]
     pub(crate) targets: Vec<String>,
     /// Ask for all values so often, in seconds, and print those that have changed
@@ -289,7 +289,7 @@ pub(crate) struct Serve {
     /// Have only the properties that every device of the class must have
     #[arg(long)]
     pub(crate) mandatory: bool,
-    /// What tells this node from others; the number of the process if not given
+    /// Number that tells this node from others; the number of the process if not given
     #[arg(long, value_name = "NUMBER")]
     pub(crate) serial: Option<u64>,
     /// The maker's code, six hexadecimal digits
@@ -327,7 +327,7 @@ pub(crate) struct Bridge {
     /// The least time between two questions to an object
     #[arg(long, default_value = "10", value_name = "SECONDS", value_parser = seconds)]
     pub(crate) poll: Duration,
-    /// What devices of some makers do otherwise: lines of MAKER, CLASS, RULE, VALUE between tabs
+    /// Quirks of some makers' devices: lines of MAKER, CLASS, RULE, VALUE between tabs
     #[arg(long, value_name = "FILE")]
     pub(crate) quirks: Option<PathBuf>,
 }
@@ -341,13 +341,13 @@ pub(crate) struct Web {
     /// Answer requests to this name, besides addresses and localhost; can be given several times
     #[arg(long, value_name = "NAME")]
     pub(crate) host: Vec<String>,
-    /// Serve only who sends the token in this file: Authorization: Bearer TOKEN, or X-Elapi-key: TOKEN
+    /// Serve only clients that send the token in this file: Authorization: Bearer TOKEN, or X-Elapi-key: TOKEN
     #[arg(long, value_name = "FILE")]
     pub(crate) token_file: Option<PathBuf>,
-    /// How often to ask for what devices do not announce, while somebody looks
+    /// How often to ask for values that devices do not announce, while a client reads events
     #[arg(long, default_value = "10", value_name = "SECONDS", value_parser = seconds)]
     pub(crate) poll: Duration,
-    /// What devices of some makers do otherwise: lines of MAKER, CLASS, RULE, VALUE between tabs
+    /// Quirks of some makers' devices: lines of MAKER, CLASS, RULE, VALUE between tabs
     #[arg(long, value_name = "FILE")]
     pub(crate) quirks: Option<PathBuf>,
     /// Play this virtual home beside: a file as for `echonet emulate`
@@ -357,7 +357,7 @@ pub(crate) struct Web {
 
 #[derive(Args, Debug)]
 pub(crate) struct Certify {
-    /// Whom to examine
+    /// Node to examine
     pub(crate) target: IpAddr,
     /// Write the report to this file, too, as JUnit's XML
     #[arg(long, value_name = "FILE")]
@@ -389,7 +389,7 @@ pub(crate) enum Language {
 
 #[derive(Args, Debug)]
 pub(crate) struct Bench {
-    /// Whom to ask
+    /// Node to ask
     pub(crate) target: String,
     /// Which of its objects
     #[arg(default_value = "nodeProfile")]

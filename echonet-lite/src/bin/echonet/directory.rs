@@ -13,7 +13,7 @@ use echonet_lite::wire::{Eoj, PropertySet};
 /// How long the address that a node had before is asked whether the node is there.
 const INQUIRY: Duration = Duration::from_secs(2);
 
-/// What a node is called wherever it is.
+/// The name of a node, the same at every address.
 pub(crate) type Name = Arc<str>;
 
 /// All nodes that have been found.
@@ -36,7 +36,7 @@ struct Node {
     addrs: Vec<NodeAddr>,
 }
 
-/// What is known of a node that has told who it is.
+/// The result of looking up a node that has told its identity.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Found {
     /// It tells nothing that could name it.
@@ -49,10 +49,10 @@ pub(crate) enum Found {
     Elsewhere(NodeAddr),
 }
 
-/// Who is at the address that a node was known at, when the same identity is told at another one.
+/// The node at the address that a node was known at, when the same identity is told at another one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Namesake {
-    /// Nobody, or another node: it has moved.
+    /// None, or another node: it has moved.
     Gone,
     /// The same node: it has two addresses.
     Same,
@@ -66,29 +66,29 @@ impl Directory {
         Self { separator, nodes, at, doubted: HashSet::new(), doubts: HashMap::new() }
     }
 
-    /// Where a node is, and what it has to be when something is written to it.
+    /// The address of a node, and the identity that it must have when it is written to.
     pub(crate) fn place(&self, name: &str) -> Option<(NodeAddr, NodeId)> {
         let node = self.nodes.get(name)?;
         Some((*node.addrs.first()?, node.id))
     }
 
-    /// Who is certain to be at an address.
+    /// The node that is certain to be at an address.
     pub(crate) fn who(&self, addr: NodeAddr) -> Option<&Name> {
         self.at.get(&addr).filter(|_| !self.doubted.contains(&addr))
     }
 
-    /// Who was last known at an address.
+    /// The node that was last known at an address.
     pub(crate) fn who_was(&self, addr: NodeAddr) -> Option<&Name> {
         self.at.get(&addr)
     }
 
-    /// Another node may have an address now. What was asked there before says nothing any more ([`Self::doubts`]).
+    /// Another node may have an address now. Answers to earlier requests there say nothing any more ([`Self::doubts`]).
     pub(crate) fn doubt(&mut self, addr: NodeAddr) {
         self.doubted.insert(addr);
         *self.doubts.entry(addr).or_default() += 1;
     }
 
-    /// Changes when it becomes doubtful who has an address: what was asked before is not to be taken then.
+    /// Changes when it becomes doubtful which node has an address: answers to earlier requests are void then.
     pub(crate) fn doubts(&self, addr: NodeAddr) -> u64 {
         self.doubts.get(&addr).copied().unwrap_or_default()
     }
@@ -158,7 +158,7 @@ impl Directory {
         self.nodes.get(name).is_some_and(|node| node.addrs.len() > 1)
     }
 
-    /// Nobody or another node answers at an address of a node: its next one is used. False if it has no other.
+    /// No node or another one answers at an address of a node: its next one is used. Returns false if it has no other.
     pub(crate) fn use_next(&mut self, name: &str, addr: NodeAddr) -> bool {
         let Some(node) = self.nodes.get_mut(name).filter(|node| node.addrs.len() > 1) else { return false };
         if node.addrs[0] == addr {

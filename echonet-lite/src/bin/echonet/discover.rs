@@ -1,4 +1,4 @@
-//! `echonet discover`: what is there.
+//! `echonet discover`: the nodes of the network, and their objects.
 
 use std::time::Duration;
 

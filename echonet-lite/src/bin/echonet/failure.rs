@@ -15,7 +15,7 @@ const NETWORK: u8 = 5;
 /// 128 and the number of SIGINT, as shells have it.
 const INTERRUPTED: u8 = 130;
 
-/// What `--help` says of the exit codes.
+/// The text of `--help` about the exit codes.
 pub(crate) const EXIT_CODES: &str = "\
 Exit codes:
   0  done
@@ -28,9 +28,9 @@ Exit codes:
 /// Why the command did not do what it was asked to.
 #[derive(Debug)]
 pub(crate) enum Failure {
-    /// What was typed or read makes no sense.
+    /// The input makes no sense.
     Input(String),
-    /// Nobody answered.
+    /// No node answered.
     NoAnswer(String),
     /// A node answered that it does not.
     Refused(String),
@@ -46,7 +46,7 @@ impl Failure {
     /// Tells the user, and the shell.
     pub(crate) fn report(&self) -> ExitCode {
         match self {
-            // Whoever read the output has seen enough.
+            // The reader of the output has closed it.
             Self::Io(error) if error.kind() == io::ErrorKind::BrokenPipe => return ExitCode::SUCCESS,
             Self::Interrupted => {}
             failure => eprintln!("error: {failure}"),
@@ -91,7 +91,7 @@ impl From<BindError> for Failure {
     }
 }
 
-/// What became of a request to a node that is named for the user.
+/// The failure of a request to a node that is named for the user.
 pub(crate) fn of_request(error: Error, node: impl fmt::Display) -> Failure {
     match error {
         Error::Refused(error) => Failure::Input(error.to_string()),

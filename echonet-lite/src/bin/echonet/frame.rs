@@ -11,7 +11,7 @@ fn subject(message: &Message<'_>) -> Eoj {
     if esv.is_request() || esv == Esv::InfcRes { message.deoj() } else { message.seoj() }
 }
 
-/// What the service makes of a property beside its value, and whether it has one at all.
+/// The status that the service gives to a property, in place of a value or beside it.
 fn status(esv: Esv, is_second: bool, edt: &[u8]) -> Option<&'static str> {
     let is_empty = edt.is_empty();
     match esv {
@@ -34,7 +34,7 @@ struct Row<'a> {
     has_value: bool,
 }
 
-/// What the numbers of a message are multiplied with, of the properties that it tells itself.
+/// The factors of a message's numbers, from the properties in the message itself.
 fn factors(message: &Message<'_>) -> Factors {
     let all = message.properties().chain(message.get_properties());
     Factors::of(subject(message), all.map(|property| (property.epc, property.edt)))
@@ -136,7 +136,7 @@ pub(crate) fn json(frame: &Frame<'_>) -> Value {
     value
 }
 
-/// What is wrong with bytes, as JSON.
+/// The fault of bytes that are no frame, as JSON.
 pub(crate) fn error_json(error: &ParseError, bytes: &[u8]) -> Value {
     let text = error.to_string();
     let cause = text.split_once(": ").map_or(text.as_str(), |(_, cause)| cause);

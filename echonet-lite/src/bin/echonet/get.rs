@@ -39,7 +39,7 @@ pub(crate) async fn run(args: &Get, options: &Options, out: &Output) -> Result<(
     drop(progress);
     show(&counted, out)?;
     let answers = counted.iter().map(|(answer, _)| answer);
-    // What a map promises and an object refuses nobody has asked for.
+    // Only properties that the user named count as refused. Those of a map do not.
     let refused = answers.filter(|answer| if epcs.is_empty() { nothing_done(answer) } else { !answer.is_ok() });
     refuse(refused)
 }
@@ -108,8 +108,8 @@ pub(crate) async fn read_all<D: Device + Send>(
     Ok(answers)
 }
 
-/// What the numbers of an answer are multiplied with: what the answer tells of it itself, and what the object is asked for.
-/// A property that it refuses is one that it does not have.
+/// The factors of an answer's numbers: from the answer itself, and from the object, which is asked for the missing
+/// ones. A property that it refuses is one that it does not have.
 async fn factors<D: Device + Send>(endpoint: &Endpoint<D>, answer: &Answer, options: &Options) -> Factors {
     let told = |answer: &Answer| {
         let values = answer.outcomes().filter_map(|outcome| Some((outcome.epc, outcome.value?.to_vec())));
@@ -155,7 +155,7 @@ fn show(answers: &[(Answer, Factors)], out: &Output) -> Result<(), Failure> {
     Ok(())
 }
 
-/// What became of a property, unless it has a value.
+/// The status of a property, unless it has a value.
 fn word(outcome: Outcome<'_>) -> Option<&'static str> {
     match (outcome.status, outcome.value) {
         (Status::Done, Some(_)) => None,

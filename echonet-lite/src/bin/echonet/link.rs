@@ -18,7 +18,7 @@ pub(crate) fn builder(options: &Options) -> Builder {
 /// An endpoint as the options want it, but for its addresses.
 pub(crate) fn builder_at(options: &Options, addresses: &[IpAddr]) -> Builder {
     let mut builder = Endpoint::builder().ipv4(!options.ipv6).ipv6(!options.ipv4).port(options.port);
-    // What was typed wrong is not waited for.
+    // An address that the machine does not have can be a typing error, so do not wait for it.
     builder = builder.prefer_tcp(options.tcp).wait(false);
     for name in &options.interface {
         builder = builder.interface(name);

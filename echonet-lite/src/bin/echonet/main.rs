@@ -39,7 +39,7 @@ fn main() -> ExitCode {
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(error) => {
-            // Nobody reads it: nobody misses it.
+            // If the output is closed, the message is lost.
             let _ = error.print();
             return if error.use_stderr() { ExitCode::from(failure::OTHER) } else { ExitCode::SUCCESS };
         }

@@ -59,7 +59,7 @@ pub(crate) fn object(text: &str) -> Result<Eoj, Failure> {
     Ok(code.instance(instance))
 }
 
-/// What the tables say of an object's class; of an unknown device, what all devices have.
+/// The class of an object by the tables; the super class for an unknown device.
 pub(crate) fn class_of(eoj: Eoj) -> Option<&'static Class> {
     class::find(eoj.class_code()).or_else(|| (eoj.group() < 0x0E).then_some(&class::SUPER_CLASS))
 }
@@ -97,7 +97,7 @@ fn code(text: &str) -> Option<u8> {
     (digits.len() == 2).then(|| u8::from_str_radix(digits, 16).ok())?
 }
 
-/// What a property is to get: `operationStatus=on`.
+/// Reads a property and its new value: `operationStatus=on`.
 pub(crate) fn write(eoj: Eoj, text: &str) -> Result<(u8, Vec<u8>), Failure> {
     let Some((name, value)) = text.split_once('=') else {
         return Err(Failure::Input(format!("`{text}` says no value: property=value")));

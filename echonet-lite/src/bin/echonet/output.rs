@@ -1,4 +1,4 @@
-//! What is written to the terminal, to pipes and files.
+//! Output to the terminal, to pipes and files.
 
 use std::fmt::Display;
 use std::io::{self, IsTerminal, Write};
@@ -24,7 +24,7 @@ impl Output {
         Self { json: options.json, quiet: options.quiet }
     }
 
-    /// Writes a result, and all of it now: somebody may be waiting for it at the other end of a pipe.
+    /// Writes a result, and all of it now: a program may wait for it at the other end of a pipe.
     pub(crate) fn bytes(self, bytes: &[u8]) -> Result<(), Failure> {
         let mut stdout = io::stdout().lock();
         stdout.write_all(bytes)?;
@@ -44,7 +44,7 @@ impl Output {
     /// Says something beside the results.
     pub(crate) fn remark(self, text: impl Display) {
         if !self.quiet {
-            // Who closed it does not want to hear.
+            // If the user has closed it, the text is lost.
             let _ = writeln!(io::stderr(), "{text}");
         }
     }

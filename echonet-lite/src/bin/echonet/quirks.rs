@@ -1,4 +1,4 @@
-//! What makers' devices do otherwise, as data: `quirks.tsv` and a file of the user's.
+//! Quirks of makers' devices, as data: `quirks.tsv` and a file of the user's.
 
 use std::path::Path;
 use std::time::Duration;
@@ -8,7 +8,7 @@ use echonet_lite::wire::{ClassCode, PropertySet};
 
 use crate::failure::Failure;
 
-/// What is known of the devices of one maker and class.
+/// The quirks of the devices of one maker and class.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Quirks {
     /// The least time between two questions to an object.
@@ -44,7 +44,7 @@ impl Default for Quirks {
 }
 
 impl Quirks {
-    /// What is true of an object that tells these property maps.
+    /// Corrects the property maps that an object tells.
     pub(crate) fn mend(&self, maps: PropertyMaps) -> PropertyMaps {
         PropertyMaps {
             readable: maps.readable.union(self.readable).difference(self.broken),
@@ -84,7 +84,7 @@ enum Rule {
 }
 
 impl Table {
-    /// What comes with the command, behind what stands in a file of the user's.
+    /// The quirks that come with the command, behind those of a file of the user's.
     pub(crate) fn with_file(file: Option<&Path>) -> Result<Self, Failure> {
         let wrong = |file: &Path, why: &dyn std::fmt::Display| Failure::Input(format!("{}: {why}", file.display()));
         let Some(file) = file else { return Self::new("").map_err(Failure::Input) };
@@ -92,7 +92,7 @@ impl Table {
         Self::new(&own).map_err(|line| wrong(file, &line))
     }
 
-    /// What comes with the command, behind what the user has written.
+    /// The quirks that come with the command, behind the user's own.
     fn new(own: &str) -> Result<Self, String> {
         let mut rows = Vec::new();
         for text in [own, include_str!("quirks.tsv")] {
@@ -105,7 +105,7 @@ impl Table {
         Ok(Self(rows))
     }
 
-    /// What is known of the devices of a maker and class. Of two numbers the first one counts; sets of properties add up.
+    /// The quirks of the devices of a maker and class. Of two numbers the first one counts; sets of properties add up.
     pub(crate) fn of(&self, maker: Option<[u8; 3]>, class: ClassCode) -> Quirks {
         let mut quirks = Quirks::default();
         let (mut polls, mut asks) = (None, None);

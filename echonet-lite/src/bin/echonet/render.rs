@@ -26,7 +26,7 @@ pub(crate) fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02X}")).collect()
 }
 
-/// What bytes of a property say by its newest form, or else by an earlier one.
+/// Decodes bytes of a property by its newest form, or else by an earlier one.
 pub(crate) fn decode<'a>(class: &Class, epc: u8, edt: &'a [u8]) -> Option<(&'static PropertySpec, Value<'a>)> {
     let newest = class.property(epc)?;
     let earlier = class.superseded.iter().filter(|spec| spec.epc == epc);
@@ -226,7 +226,7 @@ impl<'a> Property<'a> {
         [format!("{:#04X}", self.epc), self.spec().map_or("", |spec| spec.short_name).to_owned()]
     }
 
-    /// What the bytes say by the newest form of the property, or else by an earlier one.
+    /// The value of the bytes by the newest form of the property, or else by an earlier one.
     fn value(self) -> Option<Value<'a>> {
         decode(self.class?, self.epc, self.edt).map(|(_, value)| value)
     }
@@ -245,7 +245,8 @@ impl<'a> Property<'a> {
         Some((Shown { value, data: spec.data, factors }, counted_in))
     }
 
-    /// What bytes say that the tables leave as bytes: the release of the specification, the maker's name, texts.
+    /// The text of properties that the tables leave as bytes: the release of the specification, the maker's name,
+    /// texts.
     fn words(self) -> Option<String> {
         let class = self.class?;
         match (self.epc, self.edt) {
@@ -278,7 +279,7 @@ impl<'a> Property<'a> {
             return format!("{words} (0x{})", hex(self.edt));
         }
         match (self.value(), self.spec()) {
-            // What the tables call true is on, where the code is that of a switch.
+            // A state that the tables call true is on, where the code is that of a switch.
             (Some(Value::State(state)), _) if matches!((state.code(), state.as_bool()), (0x30, Some(true))) => {
                 "on".into()
             }
@@ -390,7 +391,7 @@ mod tests {
         let mut without = partly;
         without.lacks(0xD3);
         assert_eq!(shown(0xE0, &energy, Some(&without)).1["value"], json!(12345.6));
-        // What is no number is not raw.
+        // A value that is no number is not raw.
         let (text, json) = shown(0xE0, &[0xFF, 0xFF, 0xFF, 0xFE], None);
         assert_eq!((text.as_str(), json.get("raw"), json.get("unit")), ("noData", None, None));
     }

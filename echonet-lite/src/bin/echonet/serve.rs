@@ -27,7 +27,7 @@ const INSTANCES: u8 = 127;
 
 type Emulation = Node<Vec<Emulated>, STORE>;
 
-/// A property that somebody wrote.
+/// A property that another node wrote.
 struct Written {
     eoj: Eoj,
     epc: u8,
@@ -43,7 +43,7 @@ struct News {
 
 impl News {
     fn tell(&self, written: Written) {
-        // Without anybody to print it, it is set all the same.
+        // Without a task to print it, it is set all the same.
         if let Err(mpsc::error::TrySendError::Full(_)) = self.written.try_send(written) {
             self.missed.fetch_add(1, Ordering::Relaxed);
         }

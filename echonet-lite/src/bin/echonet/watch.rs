@@ -1,4 +1,4 @@
-//! `echonet watch`: what nodes announce, and what has changed without being announced.
+//! `echonet watch`: announcements of nodes, and values that have changed without being announced.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -39,7 +39,7 @@ struct Reading {
 
 pub(crate) async fn run(args: &Watch, options: &Options, out: &Output) -> Result<(), Failure> {
     let targets = args.targets.iter().map(|text| names::target(text, options)).collect::<Result<Vec<_>, _>>()?;
-    // Who asks has to hear what is sent to this machine alone, which a device on it hears no more meanwhile.
+    // Requests need a socket that receives unicast. A device on this machine gets no unicast meanwhile.
     let endpoint = match args.interval {
         Some(_) => link::open(options, Interview::Nothing).await?,
         None => link::listen(options).await?,
@@ -102,13 +102,13 @@ impl Printer<'_> {
         }
     }
 
-    /// What the numbers of a property are multiplied with, as far as the object has told it so far.
+    /// The factors of a property's numbers, as far as the object has told them so far.
     fn factors(&self, node: NodeAddr, eoj: Eoj, property: Property<'_>) -> Factors {
         let known = property.counted_in().iter().filter_map(|epc| Some((epc, &self.known.get(&(node, eoj, epc))?[..])));
         Factors::of(eoj, known)
     }
 
-    /// What a node said before is not compared with what it says from now on.
+    /// Forgets a node's values, so that later ones are not compared with them.
     fn forget(&mut self, addr: NodeAddr) {
         self.known.retain(|(node, ..), _| *node != addr);
     }
@@ -151,7 +151,7 @@ async fn poll(endpoint: Endpoint, targets: Vec<NodeAddr>, interval: Duration, re
     rounds.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let mut known: HashMap<NodeAddr, Vec<(Eoj, Vec<u8>)>> = HashMap::new();
     if targets.is_empty() {
-        // What it finds is asked below; a search that cannot be made is made up for by what nodes announce.
+        // Nodes that it finds are asked below; announcements of nodes make up for a search that fails.
         let _ = endpoint.discover(SEARCH).await;
     }
     loop {

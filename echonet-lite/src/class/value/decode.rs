@@ -4,7 +4,7 @@ use super::error::{Cause, Excerpt, Fault};
 use super::{Date, DateTime, Fields, Flags, Items, Named, Scaled, Step, Time, Value};
 use crate::class::data::{Data, Flag, Format, Level, Number, Numeric, States};
 
-/// What `edt` says if its type is `data`; the whole of it is checked.
+/// Reads `edt` as a value of type `data`; checks the whole of it.
 pub(super) fn decode<'a>(data: &'static Data, edt: &'a [u8]) -> Result<Value<'a>, Fault> {
     let (least, most) = data.sizes();
     if !(least..=most).contains(&edt.len()) {
@@ -17,7 +17,7 @@ pub(super) fn decode<'a>(data: &'static Data, edt: &'a [u8]) -> Result<Value<'a>
     }
 }
 
-/// What `edt`, of a right length, says if its type is neither array nor object.
+/// Reads `edt`, of a right length, as a value of a type that is neither array nor object.
 fn plain<'a>(data: &'static Data, edt: &'a [u8]) -> Option<Value<'a>> {
     match data {
         Data::Number(number) => number.value(edt).or_else(|| number.code(edt)),
@@ -121,7 +121,7 @@ impl Number {
         (self.minimum..=self.maximum).contains(&number.raw).then_some(Value::Number(number))
     }
 
-    /// What the codes of section 6.2.2 say.
+    /// The meaning of the codes of section 6.2.2.
     fn code(&self, edt: &[u8]) -> Option<Value<'static>> {
         match self.raw(edt)? {
             _ if !self.has_codes => None,
@@ -154,7 +154,7 @@ impl Level {
 }
 
 impl Flag {
-    /// What its bits say.
+    /// The value of its bits.
     pub(super) fn value(&self, bits: u8) -> Value<'static> {
         let value = match self.data {
             Data::State(states) => states.named(bits.into()).map(Value::State),

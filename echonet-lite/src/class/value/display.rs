@@ -162,7 +162,7 @@ impl Data {
         if least == most { write!(f, "{least} byte{s}") } else { write!(f, "{least} to {most} bytes") }
     }
 
-    /// What can be set, as the end of "x is not …".
+    /// The values that can be set, as the end of "x is not …".
     pub(super) const fn allowed(&'static self) -> Allowed {
         Allowed(self)
     }

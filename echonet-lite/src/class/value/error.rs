@@ -16,11 +16,11 @@ pub struct ValueError {
     pub short_name: &'static str,
     /// The field of it that is wrong, where it is an object.
     pub field: Option<&'static str>,
-    /// What is wrong.
+    /// The reason.
     pub cause: Cause,
 }
 
-/// What is wrong with bytes, a value or a text.
+/// The reasons for which bytes, a value or a text are refused.
 #[derive(Clone, Copy, Debug)]
 pub enum Cause {
     /// An EDT has another length than the type.
@@ -53,7 +53,7 @@ pub enum Cause {
     },
     /// A value is of another kind than the type.
     Kind {
-        /// What it is.
+        /// The kind of the value.
         offered: &'static str,
         /// The type.
         expected: &'static Data,
@@ -162,7 +162,7 @@ impl Excerpt {
         }
     }
 
-    /// What is kept.
+    /// The part of the text that is kept.
     pub fn as_str(&self) -> &str {
         let kept = self.bytes.get(..self.length.into()).unwrap_or_default();
         core::str::from_utf8(kept).unwrap_or_default()

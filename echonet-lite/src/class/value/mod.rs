@@ -1,4 +1,4 @@
-//! Typed values: what an EDT says, to and from bytes, text and JSON.
+//! Typed values: the content of an EDT, to and from bytes, text and JSON.
 //!
 //! The data type of a property ([`Data`]) tells how: `PropertySpec::decode` borrows the EDT and checks all of it,
 //! `PropertySpec::encode` writes into a buffer of the caller's, `PropertySpec::parse` does so from what a person typed.
@@ -19,7 +19,7 @@ pub use time::{Date, DateTime, Time};
 use super::data::{Bitmap, Data, Field, Flag, Level, Number, State, States};
 use super::property::PropertySpec;
 
-/// What an EDT says.
+/// The content of an EDT.
 ///
 /// `Display` writes it for people, with its unit: `22.5 °C`, `cooling`, `level 3`, `14:30`, `[1 W, 2 W]`,
 /// `{day: 1, electricEnergy: [10 kWh]}`. [`PropertySpec::parse`] reads all of that again. [`Value::json`] writes JSON.
@@ -176,7 +176,7 @@ pub struct Flags<'a> {
 }
 
 impl<'a> Flags<'a> {
-    /// What each of them says.
+    /// The value of each of them.
     pub fn iter(self) -> impl Iterator<Item = (&'static Flag, Value<'a>)> {
         self.bitmap.flags.iter().map(move |flag| (flag, flag.value(self.bits(flag))))
     }
@@ -264,7 +264,7 @@ pub struct Fields<'a> {
 }
 
 impl<'a> Fields<'a> {
-    /// The next field and its bytes. Of fields of varying length each takes all it can, but what the next ones need.
+    /// The next field and its bytes. Of fields of varying length each takes all it can, but the bytes that the next ones need.
     fn split(&mut self) -> Option<(&'static Field, &'a [u8])> {
         let (field, rest) = self.fields.split_first()?;
         let needed: usize = rest.iter().map(|field| field.data.sizes().0).sum();
@@ -296,7 +296,7 @@ impl PartialEq for Fields<'_> {
 }
 
 impl PropertySpec {
-    /// What an EDT of this property says.
+    /// Reads an EDT of this property.
     ///
     /// # Errors
     ///

@@ -79,7 +79,7 @@ impl Scaled {
         if own_base == base { same.steps(exponent) } else { None }
     }
 
-    /// Reads a decimal number, `-12.50`, as exactly that. Whatever follows is given back.
+    /// Reads a decimal number, `-12.50`, as exactly that. Returns the text behind the number, too.
     pub(super) fn parse(text: &str) -> Option<(Self, &str)> {
         let digits = text.strip_prefix(['-', '+']).unwrap_or(text);
         let end = digits.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(digits.len());

@@ -1,4 +1,4 @@
-//! What people type, to bytes.
+//! Values that people type, to bytes.
 
 use super::encode::{checked, encode, put};
 use super::error::{Cause, Excerpt, Fault};
@@ -243,7 +243,7 @@ fn named(part: &str) -> Option<(&str, &str)> {
     Some((unquoted(name.trim()), unquoted(value.trim())))
 }
 
-/// What stands between the commas that are in no bracket, brace or quotation.
+/// The parts between the commas that are in no bracket, brace or quotation.
 fn parts(text: &str) -> impl Iterator<Item = &str> {
     let mut rest = Some(text).filter(|text| !text.trim().is_empty());
     core::iter::from_fn(move || {

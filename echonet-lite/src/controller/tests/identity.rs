@@ -1,4 +1,4 @@
-//! Nodes that change their addresses, and what is for one node only.
+//! Nodes that change their addresses, and requests that are for one node only.
 
 use std::borrow::ToOwned;
 use std::string::ToString;
@@ -44,7 +44,7 @@ impl Home<'_> {
     }
 }
 
-/// What a node profile answers: `asked` is the service, the count and the properties.
+/// The answer of a node profile: `asked` is the service, the count and the properties.
 fn profile(asked: &str, id: &str, list: &str) -> String {
     let epcs = asked.as_bytes()[4..].chunks(4).map(|epc| std::str::from_utf8(&epc[..2]).unwrap());
     let objects = format!("{:02X} {:02X} {list}", 1 + list.len() / 2, list.len() / 6);
@@ -132,7 +132,7 @@ fn what_is_for_one_node_only_reaches_no_other() {
         let request = Request::set(LIGHT, &write).only_to(id);
         table.controller.request(table.now, node(NODE), &request).unwrap();
     };
-    // Nobody has said that anything has changed.
+    // No message says that anything has changed.
     let mut table = two_lights();
     let id = known(&table, NODE).unwrap();
     request(&mut table, id);
@@ -145,7 +145,7 @@ fn what_is_for_one_node_only_reaches_no_other() {
     let told = table.told();
     assert!(told.iter().any(|told| told.ends_with(DIVERTED)), "{told:?}");
     assert!(told.contains(&format!("replaced {NODE}")), "{told:?}");
-    // One that has no number any more is another one; nobody is nobody.
+    // A node that lost its number is another node; a node that answers nothing is none.
     let mut table = two_lights();
     request(&mut table, id);
     let numberless = Home(vec![(NODE, "", "029001")]);

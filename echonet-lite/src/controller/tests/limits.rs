@@ -72,7 +72,7 @@ fn nodes_that_turn_up_do_not_push_out_those_that_answered() {
     assert!(table.controller.forget(node("10.0.0.3")) && !known(&table, "10.0.0.3"));
     announce(&mut table, "10.0.0.1");
     assert!(known(&table, "10.0.0.1"));
-    // What has answered nothing gives way at once.
+    // A node that has answered nothing gives way at once.
     announce(&mut table, "10.0.0.4");
     assert!(!known(&table, "10.0.0.1") && known(&table, "10.0.0.2") && known(&table, "10.0.0.4"));
 }

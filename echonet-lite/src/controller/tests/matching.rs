@@ -26,7 +26,7 @@ fn only_what_fits_in_every_respect_is_the_answer() {
         assert!(table.told().is_empty(), "{why}");
     }
     assert_eq!(table.controller.statistics().unmatched, 10);
-    // Whatever the order, whatever the port it comes from.
+    // Neither the order of the properties nor the port of the sender matters.
     table.comes(NODE, "0001 029001 C 72 02 B0 01 64 80 01 30");
     assert_eq!(table.told(), ["0 192.0.2.7 029001 B0=64 80=30"]);
     table.comes(NODE, "0001 029001 C 72 02 B0 01 64 80 01 30");
@@ -169,7 +169,7 @@ fn writing_and_reading_in_one() {
         table.comes(NODE, answer);
         assert_eq!(table.told(), [format!("0 192.0.2.7 029001 {outcome}")]);
     }
-    // What it wrote, and could not fit the values read behind, is read for itself.
+    // The values that did not fit into the answer of a SetGet are read by a Get.
     let mut table = Table::quiet();
     table.request(&request);
     table.sent();

@@ -33,7 +33,7 @@ impl Table {
         Self { controller: Controller::new(config), now: Instant::ZERO, tids: Vec::new() }
     }
 
-    /// One that asks nobody anything by itself.
+    /// One that sends no request by itself.
     fn quiet() -> Self {
         Self::new(quiet())
     }
@@ -62,7 +62,8 @@ impl Table {
         }
     }
 
-    /// What it sends now: `address frame`, or `all frame`, without EHD and with the controller's EOJ as `C`.
+    /// The messages that it sends now: `address frame`, or `all frame`, without EHD and with the controller's EOJ as
+    /// `C`.
     fn sent(&mut self) -> Vec<String> {
         let mut buffer = [0; 1452];
         let mut sent = Vec::new();
@@ -95,7 +96,7 @@ impl Table {
         self.controller.handle(self.now, node(from).at(40_000), &bytes.collect::<Vec<_>>());
     }
 
-    /// What it tells, news of nodes left out.
+    /// The events that it reports, news of nodes left out.
     fn told(&mut self) -> Vec<String> {
         let mut told = Vec::new();
         while let Some(event) = self.controller.poll_event() {

@@ -189,7 +189,7 @@ fn a_node_of_both_families_is_one() {
     let told = table.told();
     let found = format!("{search} one: {V4} 0EF001 D6=01029001 83=FE000077000000000000000000000000AB");
     assert_eq!(told, [found, format!("joined {V4} {V6}")]);
-    // What it announces comes by both ways.
+    // An announcement comes by both ways.
     let announces = |table: &mut Table, tid: &str, value: &str| {
         for addr in [V6, V4] {
             table.comes(addr, &format!("{tid} 029001 0EF001 73 01 80 01 {value}"));

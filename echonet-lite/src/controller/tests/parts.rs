@@ -1,4 +1,4 @@
-//! Answers in parts, refusals, and what is learnt from them.
+//! Answers in parts, refusals, and the memory of them.
 
 use super::*;
 
@@ -69,7 +69,7 @@ fn what_was_refused_is_not_asked_again_for_a_while() {
     table.request(&Request::get(LIGHT, &[0xB5]));
     assert!(table.sent().is_empty());
     assert_eq!(table.told(), ["0 192.0.2.7 029001 B5 refused earlier"]);
-    // Of another object nothing is known; a fresh request asks; so does anyone after ten minutes, or when told to.
+    // Of another object nothing is known; a fresh request asks; so does any request after ten minutes, or when told to.
     table.request(&Request::get(LIGHT.with_instance(2), &[0xB5]));
     assert_eq!(table.sent(), ["192.0.2.7 0003 C0290026201B500"]);
     table.comes(NODE, "0003 029002 C 72 01 B5 01 41");

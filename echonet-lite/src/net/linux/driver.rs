@@ -64,7 +64,7 @@ impl<D: Device> Driver<D> {
             any = true;
             let (count, more) = self.io.receive(at, false);
             if !more {
-                // What comes from here on makes the socket ready anew.
+                // A datagram that comes from here on makes the socket ready anew.
                 guard.clear_ready_matching(Ready::READABLE);
             }
             if count > 0 {

@@ -35,9 +35,9 @@ impl Changes {
         Ok(Self(socket))
     }
 
-    /// Whether anything has changed since the last call. What it was is better asked for anew than pieced together:
-    /// news can be lost, which counts as a change here. Only a cable that is plugged in again by then looks as if nothing
-    /// had happened: `unplugged` takes the indices of the interfaces that have lost theirs.
+    /// Whether anything has changed since the last call. The caller asks for the interfaces anew, as news can be lost;
+    /// a loss counts as a change here. Only a cable that is plugged in again by then looks as if nothing had happened:
+    /// `unplugged` takes the indices of the interfaces that have lost theirs.
     pub(in crate::net) fn any(&self, unplugged: &mut Vec<u32>) -> bool {
         let mut changed = false;
         let mut news = [0; 4096];
@@ -94,7 +94,7 @@ fn refusal(body: &[u8]) -> io::Error {
     }
 }
 
-/// Splits off the first message: its type, its body, and what follows it.
+/// Splits off the first message: its type, its body, and the bytes behind it.
 fn message(bytes: &[u8]) -> Option<(u16, &[u8], &[u8])> {
     let length = u32::from_ne_bytes(*bytes.first_chunk()?) as usize;
     let kind = u16::from_ne_bytes([*bytes.get(4)?, *bytes.get(5)?]);

@@ -74,7 +74,7 @@ impl Udp {
 #[repr(C, align(8))]
 struct Aligned<const N: usize>([u8; N]);
 
-/// What the kernel reads and writes beside the payload of one message.
+/// The memory that the kernel reads and writes beside the payload of one message.
 #[derive(Clone, Copy)]
 struct Envelope {
     name: Aligned<NAME>,
@@ -200,8 +200,8 @@ pub(in crate::net) struct Outgoing {
     uncut: Vec<usize>,
 }
 
-/// A message for the kernel: one datagram, or several in a row that differ in nothing but what they say, which the
-/// kernel takes as one and cuts up as late as it can. That saves most of their cost.
+/// A message for the kernel: one datagram, or several in a row that differ only in their content. The kernel takes
+/// several as one and cuts them up as late as it can, which saves most of their cost.
 #[derive(Debug, Clone, Copy)]
 struct Queued {
     to: SocketAddr,
@@ -320,8 +320,8 @@ impl Outgoing {
         usize::try_from(sent).map_err(|_| io::Error::last_os_error())
     }
 
-    /// Sends all that is queued. What the kernel refuses (no route, no room) is lost as any datagram can be; says how
-    /// many were.
+    /// Sends all that is queued. Datagrams that the kernel refuses (no route, no room) are lost as any datagram can be.
+    /// Returns how many were.
     pub(in crate::net) fn flush(&mut self, sockets: &Sockets) -> u64 {
         let (mut first, mut lost) = (0, 0);
         while first < self.queued.len() {
@@ -497,7 +497,7 @@ pub(in crate::net) fn netlink(groups: u32) -> io::Result<OwnedFd> {
 
 /// Has the tokio runtime say when a descriptor can be read.
 pub(in crate::net) fn watch(descriptor: OwnedFd) -> io::Result<AsyncFd<OwnedFd>> {
-    // SAFETY: an `OwnedFd` names the same open descriptor for as long as it lives, and nobody takes it out of the
+    // SAFETY: an `OwnedFd` names the same open descriptor for as long as it lives, and no code takes it out of the
     // result, which forgets the registration before it closes it.
     Ok(unsafe { AsyncFd::register_with_interest(descriptor, Interest::READABLE) }?)
 }

@@ -1,4 +1,4 @@
-//! What happens rarely, behind one descriptor: changes of addresses, TCP, and being woken from another thread.
+//! Rare events behind one descriptor: changes of addresses, TCP, and wake-ups from another thread.
 
 use core::mem::MaybeUninit;
 use core::ops::Deref;
@@ -62,7 +62,7 @@ impl Watch {
         Ok(())
     }
 
-    /// What ends a wait from another thread.
+    /// A handle that ends a wait from another thread.
     pub(in crate::net) fn waker(&self) -> io::Result<Waker> {
         self.waker.try_clone().map(Waker)
     }

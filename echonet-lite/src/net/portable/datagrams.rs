@@ -77,7 +77,7 @@ impl Incoming {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock && start > 0 => {
                     return Ok((self.received.len(), false));
                 }
-                // What came before the error is taken; the error is not told twice.
+                // The datagrams before the error are taken; the error is not told twice.
                 Err(_) if !self.received.is_empty() => break,
                 Err(error) => return Err(error),
             }
@@ -161,8 +161,8 @@ impl Outgoing {
         self.filled += length;
     }
 
-    /// Sends all that is queued. What the system refuses (no route, no room) is lost as any datagram can be; says how many
-    /// were.
+    /// Sends all that is queued. Datagrams that the system refuses (no route, no room) are lost as any datagram can be.
+    /// Returns how many were.
     pub(in crate::net) fn flush(&mut self, sockets: &Sockets) -> u64 {
         let (queued, payload) = (&self.queued, &self.payload);
         let send = |one: &&Queued| one.send(sockets.udp(one.way.socket), &payload[one.start..][..one.length]).is_err();

@@ -15,7 +15,7 @@ use crate::net::io::Io;
 use crate::net::shared::Shared;
 use crate::net::token;
 
-/// Batches taken from one socket in a turn, so that nobody can keep the others from their turn.
+/// Batches taken from one socket in a turn, so that no socket can keep the others from their turn.
 const BATCHES: usize = 64;
 
 /// Starts the thread, which ends when the last endpoint is gone, or the runtime.
@@ -85,7 +85,7 @@ impl<D: Device> Driver<D> {
             if (token::SOCKETS..token::CONNECTIONS).contains(&event) {
                 self.receive((event - token::SOCKETS) as usize);
             } else if self.attend(event)? {
-                // The other events name sockets that may be others by now; what was not taken comes again.
+                // The other events name sockets that may be others by now; datagrams left there come as events again.
                 break;
             }
         }

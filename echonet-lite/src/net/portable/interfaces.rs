@@ -1,4 +1,4 @@
-//! The interfaces and their addresses, by the `if-addrs` crate, and what has changed since they were looked at last.
+//! The interfaces and their addresses, by the `if-addrs` crate, and the changes since they were looked at last.
 
 use core::cell::RefCell;
 use core::net::{IpAddr, SocketAddr, SocketAddrV6};
@@ -11,7 +11,7 @@ use if_addrs::{IfAddr, get_if_addrs};
 use super::watch::Watch;
 use crate::net::interface::Interface;
 
-/// The interfaces that are up, with the addresses that can be used. One without an address is not seen, which nobody could reach either.
+/// The interfaces that are up, with the addresses that can be used. One without an address is not seen; no node could reach it either.
 pub(in crate::net) fn interfaces() -> io::Result<Vec<Interface>> {
     let mut interfaces: Vec<Interface> = Vec::new();
     for found in get_if_addrs()? {
@@ -61,9 +61,10 @@ impl Changes {
         Interface::list().map(|interfaces| Self(RefCell::new(interfaces)))
     }
 
-    /// Whether anything is otherwise than at the last call. What was unplugged for less than the time in between is not noticed.
+    /// Whether anything is otherwise than at the last call. A cable that was unplugged for less than the time in
+    /// between is not noticed.
     pub(in crate::net) fn any(&self, _: &mut Vec<u32>) -> bool {
-        // What cannot be found out now is asked the next time.
+        // If the interfaces cannot be listed now, the next call asks again.
         let Ok(interfaces) = Interface::list() else { return false };
         let changed = *self.0.borrow() != interfaces;
         self.0.replace(interfaces);

@@ -1,4 +1,4 @@
-//! Waiting for sockets, by the `polling` crate: epoll, kqueue, or what Windows has.
+//! Waiting for sockets, by the `polling` crate: epoll, kqueue, or the counterpart of Windows.
 
 #![expect(unsafe_code, reason = "a socket has to leave the poller before it is closed, which `Watched` sees to")]
 
@@ -60,13 +60,13 @@ impl Watch {
         if source.poller.is_some() {
             return self.poller.modify_with_mode(&source.source, event, PollMode::Level);
         }
-        // SAFETY: `Watched` gives its socket to nobody and takes it out of the poller before it closes it.
+        // SAFETY: `Watched` gives its socket to no other code and takes it out of the poller before it closes it.
         unsafe { self.poller.add_with_mode(&source.source, event, PollMode::Level) }?;
         source.poller = Some(Arc::clone(&self.poller));
         Ok(())
     }
 
-    /// What ends a wait from another thread.
+    /// A handle that ends a wait from another thread.
     #[expect(clippy::unnecessary_wraps, reason = "on Linux it needs a descriptor")]
     pub(in crate::net) fn waker(&self) -> io::Result<Waker> {
         Ok(Waker(Arc::clone(&self.poller)))
@@ -112,13 +112,13 @@ impl std::task::Wake for Waker {
     }
 }
 
-/// What can be waited for.
+/// A socket that can be waited for.
 #[cfg(unix)]
 pub(in crate::net) trait Source: std::os::fd::AsFd + std::os::fd::AsRawFd {}
 #[cfg(unix)]
 impl<S: std::os::fd::AsFd + std::os::fd::AsRawFd> Source for S {}
 
-/// What can be waited for.
+/// A socket that can be waited for.
 #[cfg(windows)]
 pub(in crate::net) trait Source:
     std::os::windows::io::AsSocket + std::os::windows::io::AsRawSocket

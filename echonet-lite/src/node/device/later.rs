@@ -1,4 +1,4 @@
-//! What a node sends of its own accord or with a delay.
+//! Messages that a node sends of its own accord or with a delay.
 
 use super::*;
 use crate::node::Object;
@@ -257,7 +257,7 @@ impl<O: Objects, const STORE: usize> Node<O, STORE> {
             };
             Some((writer.finish().ok()?.len(), rest))
         });
-        // What cannot be written at all is over.
+        // Properties that cannot be written at all are given up.
         written.map_or((None, PropertySet::EMPTY), |(length, rest)| (Some(length), rest))
     }
 
@@ -311,8 +311,8 @@ fn copy(frame: &[u8], buffer: &mut [u8]) -> Option<usize> {
 /// The place of the profile among what waits in an [`Overflow`].
 const PROFILE: u16 = u16::MAX;
 
-/// What is to be announced, and found no room in the store: these properties of all objects from one place to another. It is
-/// state, not messages: whatever changes, it needs no more room, and at worst tells a value that has not changed.
+/// The announcements that found no room in the store: these properties of all objects from one place to another. It is
+/// state, not messages: more changes need no more room, and at worst an object announces a value that has not changed.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Overflow {
     first: u16,

@@ -1,5 +1,5 @@
 //! Descriptions of devices against what Home Assistant documents of MQTT discovery: which keys each platform has, which
-//! device classes with which units, what states are.
+//! device classes with which units, and which states.
 
 use std::collections::{HashMap, HashSet};
 
@@ -166,7 +166,7 @@ pub(super) fn is_unique(devices: &[Value]) {
     }
 }
 
-/// What Home Assistant would not take of a device.
+/// The faults of a device's description that Home Assistant would not accept.
 pub(super) fn problems(device: &Value, values: &HashMap<String, String>) -> Vec<String> {
     let mut found = Vec::new();
     for key in device.as_object().unwrap().keys() {

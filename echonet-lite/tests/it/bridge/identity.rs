@@ -1,11 +1,12 @@
-//! Nodes that swap their addresses, move, disappear or are replaced: what MQTT says of them, and whom commands reach.
+//! Nodes that swap their addresses, move, disappear or are replaced: the state in MQTT, and the nodes that commands
+//! reach.
 
 use super::*;
 use echonet_lite::emulate::{Fault, Kind, NodePlan, ObjectPlan};
 
 const LEVEL: u8 = 0xB0;
 
-/// What MQTT shows within this time after something has happened (the requirement is 5 s; the rest is for a loaded machine).
+/// MQTT shows a change within this time (the requirement is 5 s; the rest is for a loaded machine).
 const SOON: Duration = Duration::from_secs(20);
 
 fn light(serial: u64, level: u8) -> NodePlan {
@@ -84,7 +85,7 @@ fn two_nodes_swap_their_addresses() {
     let Some(mut scene) = Scene::new(3, "swap", &[light(1, 11), light(2, 22)]) else { return };
     let begun = Instant::now();
     scene.becomes(&[(light(1, 31), 2), (light(2, 32), 1)]);
-    // While it is being found out who is where.
+    // While the addresses of the nodes are uncertain.
     scene.reaches("a command during the swap", 1, 41, 0);
     scene.reaches("a command during the swap", 2, 42, 1);
     scene.home.change(0, LEVEL, &[51]);
@@ -122,7 +123,7 @@ fn a_node_moves_and_another_takes_its_place() {
     scene.reaches("a command to the new one", 3, 43, 0);
     assert_eq!(scene.listener.values()[&available(1)], "offline");
 
-    // It comes back somewhere else, and what the new one was told was not for it.
+    // It comes back somewhere else; commands to the new node were not for it.
     let begun = Instant::now();
     scene.home.serve(&light(1, 61), 9);
     scene.says("back", begun, &available(1), "online");
@@ -133,7 +134,7 @@ fn a_node_moves_and_another_takes_its_place() {
 fn a_node_with_two_addresses_is_one() {
     let Some(mut scene) = Scene::new(6, "two-addresses", &[light(1, 11), light(2, 22)]) else { return };
     scene.home.serve(&light(1, 11), 9);
-    // When a later node is there, what the bridge makes of the second address is known.
+    // When a later node is there, the bridge has dealt with the second address.
     let begun = Instant::now();
     scene.home.serve(&light(3, 33), 10);
     scene.says("found", begun, &format!("{}/lightLevel", of(3)), "33");

@@ -128,7 +128,7 @@ fn map(eoj: Eoj, epc: u8, change: impl Fn(PropertySet) -> PropertySet + 'static)
     })
 }
 
-/// Answers a frame that nobody answers: one that fits, with its identifier.
+/// Answers a frame that needs no answer and that `is_it` selects, with its identifier.
 fn answers_to(is_it: impl Fn(&[u8]) -> bool + 'static) -> Mistake {
     Box::new(move |request, sent: &mut Sent| {
         let tid = request.get(2..4).unwrap_or_default();
@@ -576,10 +576,10 @@ fn a_node_that_is_slow_silent_or_ends_is_judged_by_that() {
     assert!(slow.is_there);
     let first = slow.items.iter().find(|item| item.id == "get.one").unwrap();
     assert!(matches!(&first.outcome, Outcome::Failed(why) if why.contains("but after 6")), "{first}");
-    // Nobody is there: nothing is examined.
+    // No node answers: nothing is examined.
     let silent = node().mistaken(Box::new(|_, sent: &mut Sent| sent.clear())).examined(&Settings::default());
     assert_eq!((silent.is_there, silent.items.len()), (false, 0));
-    // One that ends in the middle: what is not known then is not decided.
+    // A node that ends in the middle: items that are open then stay undecided.
     let asked = std::cell::Cell::new(0);
     let ends = Box::new(move |request: &[u8], sent: &mut Sent| {
         asked.set(asked.get() + usize::from(!request.is_empty()));

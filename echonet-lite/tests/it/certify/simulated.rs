@@ -14,7 +14,7 @@ use echonet_lite::node::{Arrival, Config, Destination, Identity, Instant, Node, 
 use crate::network::{Random, STORE, Weather};
 use crate::support::MAKER;
 
-/// What a node sends: to all or to the asker.
+/// The datagrams that a node sends: to all or to the asker.
 pub type Sent = Vec<(bool, Vec<u8>)>;
 /// Changes what a node sends for a datagram; for nothing, when it is something of its own accord.
 pub type Mistake = Box<dyn Fn(&[u8], &mut Sent)>;
@@ -30,7 +30,7 @@ pub struct Simulated {
     count: u64,
     arrived: [VecDeque<Vec<u8>>; 2],
     mistake: Option<Mistake>,
-    /// What its answers take besides.
+    /// The time that its answers take besides.
     slowness: Duration,
 }
 
@@ -105,7 +105,7 @@ impl Simulated {
         self.poll();
     }
 
-    /// What the node sends by itself, and what waited.
+    /// Sends the node's own messages, and those that waited.
     fn poll(&mut self) {
         let mut buffer = [0; 1472];
         while let Some((to, length)) = self.node.poll_transmit(self.now, &mut buffer) {

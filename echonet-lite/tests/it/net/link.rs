@@ -322,7 +322,7 @@ fn who_is_not_near_gets_no_answer_or_a_short_one() {
             all.extend([0x83, 0].repeat(20));
             far.send_to(&all, "10.77.5.1:3610").unwrap();
             far.send_to(&get_level(8, 1), "10.77.5.1:3610").unwrap();
-            // Whatever was to be answered has been when this is.
+            // The answer to this request comes behind all other answers.
             near.send_to(&get_level(9, 1), "10.77.5.1:3610").unwrap();
             let mut answer = [0; 2048];
             let length = near.recv(&mut answer).unwrap();
@@ -389,7 +389,7 @@ fn a_node_announces_itself_when_the_cable_is_plugged_in_again() {
             ip(&["-n", &machines.b, "link", "set", "eth0", "up"]).unwrap();
             announced_within(PATIENCE / 4, &mut controller)
         };
-        // What is announced while the other end is not quite up yet is lost, as on any network.
+        // Announcements are lost while the other end is not quite up yet, as on any network.
         let node = plug().or_else(&mut plug).or_else(&mut plug).expect("the node announces itself");
         assert_eq!(node.ip(), Ipv4Addr::new(10, 77, 6, 1));
     });
@@ -430,7 +430,7 @@ fn an_address_is_waited_for_and_followed_to_another_interface() {
                 let mut controller = blocking::Endpoint::builder().bind_blocking().unwrap();
                 up(&machines.a, "eth0", &[net]);
                 assert_eq!(announced(&mut controller).ip(), address, "{life}");
-                // What is sent to all is heard, and what is sent to it alone.
+                // The node hears multicasts, and unicasts to it.
                 let found = controller.discover(DISCOVERY).unwrap();
                 assert_eq!(found.iter().map(|node| node.addr.ip()).collect::<Vec<_>>(), [address], "{life}");
                 let answer = controller.get(found[0].addr, light(1), &[0xB0]).unwrap();

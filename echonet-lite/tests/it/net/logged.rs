@@ -1,4 +1,4 @@
-//! What is told to the log crate, and to tracing.
+//! Messages to the log crate, and to tracing.
 
 use std::net::{Ipv4Addr, UdpSocket};
 use std::sync::Mutex;

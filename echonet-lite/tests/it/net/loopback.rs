@@ -174,7 +174,7 @@ fn bursts_are_answered_in_full() {
     for tid in 0..150 {
         tool.send_to(&get_level(tid, 1), (host(11), PORT)).unwrap();
     }
-    // A frame that is none, in between, harms nobody.
+    // A frame that is none, in between, does no harm.
     tool.send_to(&[0x10, 0x81, 0, 0, 5, 0xFF, 1, 2, 0x90, 1, 0x6E, 1, 0x80, 0], (host(11), PORT)).unwrap();
     for _ in 0..4 {
         device.turn(Some(Duration::ZERO)).unwrap();
@@ -295,7 +295,7 @@ fn answers_are_bounded() {
     let lengths = answered([2, 0x90, 0], &[0x9F; 255]);
     assert_eq!(lengths.len(), 127, "every object says that it is there");
     assert!(lengths.iter().sum::<usize>() < 25_000, "{}", lengths.iter().sum::<usize>());
-    // What controllers ask for is answered in full.
+    // Requests as controllers make them are answered in full.
     let lengths = answered([2, 0x90, 0], &[0x80, 0xB0, 0x9F]);
     assert_eq!((lengths.len(), most(&lengths)), (127, *lengths.iter().min().unwrap()));
 }

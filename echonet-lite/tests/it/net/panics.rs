@@ -77,7 +77,7 @@ fn troubled() -> (Node<[Troubled; 1]>, Arc<OnceLock<Served>>) {
     (Node::new(Config::new(Identity::new(MAKER, 66)), [object]), endpoint)
 }
 
-/// One try, and not for long: whoever panics does not answer.
+/// One try, and not for long: an object that panics does not answer.
 fn hasty<'a>(epcs: &'a [u8]) -> Request<'a> {
     Request::get(light(1), epcs).tries(1).timeout(Duration::from_millis(300))
 }

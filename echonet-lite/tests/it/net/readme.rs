@@ -1,4 +1,4 @@
-//! The devices and controllers of the README and of the guides, as somebody who depends on the crate from outside would build and run them.
+//! The devices and controllers of the README and of the guides, built and run by a program that depends on the crate from outside.
 
 use std::fs;
 use std::io::{BufRead, BufReader};

@@ -33,7 +33,7 @@ fn connected(device: &mut Device, last: u8, port: u16) -> TcpStream {
 
 /// Lets the device deal with all that has come to it.
 fn turn(device: &mut Device) {
-    // What the loopback interface carries is there before the call that sent it returns.
+    // The loopback interface delivers a datagram before the call that sent it returns.
     for _ in 0..3 {
         device.turn(Some(Duration::ZERO)).unwrap();
     }

@@ -1,4 +1,4 @@
-//! Other libraries' devices held against the specification: what each is known to do wrong is found.
+//! Other libraries' devices held against the specification: the known faults of each are found.
 
 use std::collections::HashSet;
 

@@ -18,7 +18,7 @@ pub(super) const JS: Kit = kit! {
     name: "echonet-js",
     sources: &["tests/peers/js"],
     programs: &["node", "npm"],
-    // The scripts of packages build serial ports, which nobody here has.
+    // The scripts of packages build serial ports, which no machine here has.
     install: "npm install --ignore-scripts --no-audit --no-fund --no-package-lock --loglevel=error",
 };
 pub(super) const RUST: Kit = kit! {

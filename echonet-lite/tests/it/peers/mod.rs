@@ -38,7 +38,7 @@ const NPM_ECHONET_LITE: Peer = Peer { kit: JS, program: &["node", "echonet-lite.
 const NODE_ECHONET_LITE: Peer = Peer { kit: JS, program: &["node", "node-echonet-lite.js"] };
 const ECHONET_CRATE: Peer = Peer { kit: RUST, program: &["target/debug/peer"] };
 
-/// What a peer learns of our air conditioner.
+/// The lines of a peer about our air conditioner.
 const LEARNED: &[&str] = &[
     "found 013001",
     "map 9d: 80 81 88 b0",
@@ -53,7 +53,7 @@ const LEARNED: &[&str] = &[
     "notified: true",
 ];
 
-/// What our controller learns of a peer's air conditioner, but for the maps.
+/// The lines of our controller about a peer's air conditioner, but for the maps.
 const ASKED: &[&str] = &[
     "found 013001",
     "get b0: Done [42]",
@@ -121,10 +121,11 @@ fn codes(text: &str) -> PropertySet {
     text.split_whitespace().fold(PropertySet::EMPTY, |set, code| set.with(u8::from_str_radix(code, 16).unwrap()))
 }
 
-/// What half of the peers lose of a map in the second form, as senders or as receivers: they keep four bits of eight.
+/// The part of a map in the second form that half of the peers lose, as senders or as receivers: they keep four bits of
+/// eight.
 const HIGH: PropertySet = PropertySet::from_bits(!0 << 64);
 
-/// The same, in a line of what a peer learns.
+/// The same, in a line of a peer.
 const HALF_OF_9E: Deviation = Deviation {
     instead_of: "map 9e: 80 81 93 a0 a1 a3 a4 b0 b3 c0 c1 cc cf d0 e3 f0 f1 ff",
     line: "map 9e: 80 81 93 a0 a1 a3 a4 b0 b3",

@@ -19,7 +19,7 @@ const ROLE: &str = "ECHONET_LITE_PEER_ROLE";
 
 const CONDITIONER: Eoj = Eoj::new(0x01, 0x30, 1);
 
-/// What our air conditioner has: maps in both forms, with properties from 0x80 to 0xFF.
+/// The access of our air conditioner: maps in both forms, with properties from 0x80 to 0xFF.
 pub(super) const ACCESS: PropertyAccess = PropertyAccess::new(
     &[
         0x80, 0x81, 0x82, 0x83, 0x88, 0x8A, 0x93, 0xA0, 0xA1, 0xA3, 0xA4, 0xB0, 0xB3, 0xBA, 0xBB, 0xBE, 0xC0, 0xC1,
@@ -37,7 +37,7 @@ pub(super) fn command(scene: &Scene, role: &str) -> std::process::Command {
     command
 }
 
-/// What our side printed, without what the test runner says.
+/// The lines that our side printed, without those of the test runner.
 pub(super) fn own_lines(text: &str) -> Vec<&str> {
     text.lines().filter_map(|line| line.split_once("| ").map(|(_, said)| said)).collect()
 }

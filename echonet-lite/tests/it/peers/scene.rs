@@ -36,7 +36,7 @@ impl Scene {
     /// Lays the cable.
     ///
     /// # Errors
-    /// What the kernel does not allow here.
+    /// The step that the kernel does not allow here.
     pub(super) fn new() -> Result<Self, String> {
         let root = fs::metadata("/proc/self").is_ok_and(|entry| entry.uid() == 0);
         let mut unshare = Command::new("unshare");
@@ -96,7 +96,7 @@ impl Holder {
     fn command(&self, program: &str) -> Command {
         let mut command = Command::new("nsenter");
         command.args(["--target", &self.pid().to_string(), "--net"]);
-        // Only who made a user namespace for it needs to enter that.
+        // Only a scene with a user namespace of its own needs to enter that.
         let own = |pid: &str| fs::read_link(format!("/proc/{pid}/ns/user")).ok();
         if own("self") != own(&self.pid().to_string()) {
             command.args(["--user", "--preserve-credentials"]);
@@ -135,7 +135,7 @@ impl Running {
         let mut lines = BufReader::new(running.0.stdout.take().unwrap()).lines().map_while(Result::ok);
         let ready = lines.find_map(|line| line.split_once("ready: ").map(|(_, what)| what.to_owned()));
         let ready = ready.unwrap_or_else(|| panic!("{command:?} never got ready"));
-        // Nobody may ever wait for a full pipe.
+        // Reads the rest, so that the program never blocks on a full pipe.
         thread::spawn(move || lines.for_each(drop));
         (running, ready)
     }

@@ -8,8 +8,8 @@ use echonet_lite::class::{self, Data, Format, PropertySpec};
 
 use super::install::PYTHON;
 
-/// What differs, and why that is so. `name`: pychonet has a property that ours does not; `codes`: one of its states is none
-/// here; `signed`, `time`, `date`: it reads another kind of value.
+/// The differences and their reasons. `name`: pychonet has a property that ours does not; `codes`: one of its states is
+/// none here; `signed`, `time`, `date`: it reads another kind of value.
 const DIFFERENCES: &[(&str, &str)] = &[
     ("name 002A E0", "an array of up to 128 items that release K lets nobody read"),
     ("name 002B E0", "an array of up to 384 bytes: no EDT has so many"),

@@ -11,7 +11,7 @@ use crate::emulated::Running;
 
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// What was answered.
+/// The answer.
 #[derive(Debug)]
 pub struct Answer {
     pub status: u16,
@@ -78,7 +78,7 @@ impl Web {
         self.expect("PUT", path, body, 200)
     }
 
-    /// What is answered with this status.
+    /// Returns the body of an answer that must have this status.
     pub fn expect(&self, method: &str, path: &str, body: &Value, status: u16) -> Value {
         let answer = self.ask(method, path, body);
         assert_eq!(answer.status, status, "{method} {path} {body}: {answer:?}");

@@ -1,4 +1,4 @@
-//! The append-only file of a server: what the journal says, in files.
+//! The append-only file of a server: the journal, in files.
 //!
 //! A reply waits in its connection's output until what it shows is safe (`Until`). Under `always` that is: on disk. Under `everysec` and
 //! `no` it is in the file, written by write(2), so that a process that is killed has lost nothing that was answered; under `everysec` it
@@ -85,7 +85,7 @@ pub struct Aof {
     /// Held while [`Aof::until`] is decided.
     reviewing: Mutex<()>,
     pen: Mutex<Pen>,
-    /// The cut of a base that whatever writes next has to heed. Held while the cut is made.
+    /// The cut of a base that the next writer has to heed. Held while the cut is made.
     cut: Mutex<Option<Cut>>,
     /// Clients whose replies wait.
     waiters: Waiters,

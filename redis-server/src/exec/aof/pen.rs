@@ -61,7 +61,7 @@ impl Pen {
         Some((Arc::clone(log.disk()), log.layout().clone(), is_first))
     }
 
-    /// Ends what was begun: what it has written is to be finished by the caller.
+    /// Abandons files that still wait for their first base. Returns the writer, which the caller must finish.
     pub(super) fn end(&mut self, aof: &Aof) -> Option<Writer> {
         self.awaits = None;
         if let Some(log) = &mut self.begun.take() {

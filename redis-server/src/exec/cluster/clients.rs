@@ -1,4 +1,4 @@
-//! What clients are told of their own accord when slots go.
+//! Messages that clients get unasked when slots go.
 
 use std::sync::Arc;
 

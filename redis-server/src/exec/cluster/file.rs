@@ -10,7 +10,7 @@ use crate::persistence::disk::{Disk, RealDisk, folder_of};
 #[derive(Debug)]
 pub(super) struct NodesFile {
     path: PathBuf,
-    /// Holds the lock. What replaces the file is locked before it has its name, so nobody finds one that is free.
+    /// Holds the lock. A replacement is locked before it has the file's name, so no process finds one that is free.
     file: File,
 }
 

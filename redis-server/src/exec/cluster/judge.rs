@@ -10,7 +10,7 @@ use crate::exec::window::{self, queue_of};
 use crate::keyspace::{Access, Key, View};
 use crate::protocol::error::Error;
 
-/// What a client is told that wants to write to a slot which has been let go, before it is known who has it.
+/// The error for a write to a slot which has been let go, before its new owner is known.
 pub(crate) const HELD: &str = "TRYAGAIN The slot is about to be another node's";
 
 /// Why a node does not run a call.
@@ -21,13 +21,13 @@ enum Refusal {
     Down,
     DownForWrites,
     Unstable,
-    /// Nobody writes to the slot until then, in milliseconds of Unix time, and maybe not before it is another node's.
+    /// The slot takes no writes until then, in milliseconds of Unix time, and maybe not before it is another node's.
     Held(u64),
     Ask(u16, u16),
     Moved(u16, u16),
 }
 
-/// What becomes of a call that a node does not run, or not now.
+/// The consequence for a call that a node does not run, or not now.
 #[derive(Clone, Debug)]
 pub(crate) enum Refused {
     /// The client is told this.
@@ -36,7 +36,7 @@ pub(crate) enum Refused {
     Until(u64),
 }
 
-/// What is asked about a call, or a transaction.
+/// The facts about a call, or a transaction, that decide.
 struct Question {
     asking: bool,
     reads_from_replicas: bool,
@@ -79,7 +79,7 @@ impl Question {
 #[cold]
 pub(crate) fn judge_on_admission(instance: &Instance, client: &Client, call: &Call<'_>) -> Result<(), Refused> {
     let database = instance.database(0);
-    // What is locked just now is decided under the locks.
+    // A key that is locked just now is decided under the locks.
     let judged = judge(instance, client, call, |key| database.holds_now(key).unwrap_or(true));
     judged.map(drop).map_err(|refusal| refused(instance, client, refusal))
 }
@@ -232,7 +232,7 @@ impl Question {
     }
 }
 
-/// What the client is told.
+/// The error for the client.
 #[cold]
 fn told(instance: &Instance, client: &Client, refusal: Refusal) -> Error {
     let text = match refusal {
@@ -248,7 +248,7 @@ fn told(instance: &Instance, client: &Client, refusal: Refusal) -> Error {
     Error::Elsewhere(text.to_owned())
 }
 
-/// What a client is told whose keys another node has, or none.
+/// The error for a call whose keys another node has, or no node.
 pub(super) fn moved(instance: &Instance, client: &ClientShared, slot: u16, owner: u16) -> Error {
     redirect(instance, client, "MOVED", slot, owner)
 }

@@ -12,14 +12,14 @@ use crate::exec::priority;
 
 /// Keys of a slot that are removed under one lock.
 const SLICE: usize = 256;
-/// How long those are waited for who work with a slot's keys, between two looks.
+/// How long to wait, between two looks, for threads that work with a slot's keys.
 const NAP: Duration = Duration::from_millis(1);
 
 /// See the module.
 #[derive(Debug)]
 pub(super) struct LostSlots {
     slots: Mutex<SlotSet>,
-    /// What removes keys, or has done so.
+    /// The thread that removes keys, or has done so.
     thread: Mutex<Option<JoinHandle<()>>>,
 }
 
@@ -29,13 +29,13 @@ impl Default for LostSlots {
     }
 }
 
-/// What has become of a slot's keys.
+/// How much of a slot's keys has been removed.
 #[derive(PartialEq, Eq)]
 enum Dropped {
     /// None are left, or they are not lost any more.
     All,
     Part,
-    /// Somebody else works with the slot, or with all that is left.
+    /// Another thread works with the slot, or with all that is left.
     Nothing,
 }
 
@@ -50,8 +50,8 @@ impl LostSlots {
         lost.iter().for_each(|slot| _ = slots.add(slot));
     }
 
-    /// Slots of which this is so are this node's again: what is left of their keys goes now, unless somebody works with it, and
-    /// later nothing.
+    /// Slots of which this is so are this node's again. The rest of their keys goes now, unless another thread works with it,
+    /// and nothing goes later.
     pub(super) fn give_back(&self, instance: &Instance, is_back: impl Fn(u16) -> bool) {
         let back: Vec<u16> = lock(&self.slots).iter().filter(|&slot| is_back(slot)).collect();
         for slot in back {

@@ -1,8 +1,8 @@
-//! A node of a cluster: who serves which slot, and what a client is told that asks the wrong one.
+//! A node of a cluster: the owners of slots, and the errors for clients that ask the wrong node.
 //!
-//! A slot is a shard of database 0, so whoever has locked its keys decides about them alone. A call is judged on admission, where
-//! the genuine server does so, among all other reasons to refuse it; and again under its locks, because slots leave and keys move
-//! in between. For nearly all calls the second judgement is one bit for each key.
+//! A slot is a shard of database 0, so the thread that has locked its keys decides about them alone. A call is judged on
+//! admission, where the genuine server does so, among all other reasons to refuse it. It is judged again under its locks, because
+//! slots leave and keys move in between. For nearly all calls the second judgement is one bit for each key.
 
 mod clients;
 mod file;
@@ -34,7 +34,7 @@ const WORDS: usize = SLOTS / 64;
 /// A set of slots that threads read while one writes it.
 type Slots = Box<[AtomicU64; WORDS]>;
 
-/// What a server knows of its cluster, if it is a node of one.
+/// A server's state as a node of a cluster, if it is one.
 #[derive(Debug)]
 pub struct Cluster {
     is_enabled: bool,
@@ -43,7 +43,7 @@ pub struct Cluster {
     served: Slots,
     /// Slots whose reads it serves for clients that have said READONLY.
     readable: Slots,
-    /// Which slots it is to which nobody writes: another number for each set of them, 0 for none.
+    /// The number of the set of slots that take no writes: another number for each set, 0 for none.
     holding: AtomicU64,
     /// How many such sets there were.
     holdings: AtomicU64,
@@ -52,7 +52,7 @@ pub struct Cluster {
 }
 
 impl Cluster {
-    /// Nobody has any slot yet.
+    /// A cluster in which no node has any slot yet.
     pub fn new(config: &Config) -> Self {
         let is_enabled = config.is_on(settings::CLUSTER_ENABLED);
         let slots = || Box::new([const { AtomicU64::new(0) }; WORDS]);
@@ -86,18 +86,19 @@ impl Cluster {
         self.is_enabled
     }
 
-    /// Whether there are slots of this node's to which nobody writes, as they are about to be another one's.
+    /// Whether this node has slots that take no writes, as they are about to be another one's.
     #[inline]
     pub fn holds_slots(&self) -> bool {
         self.holding() != 0
     }
 
-    /// Which slots they are: another number for each set of them, 0 for none. Who waits for some looks again when it is another one.
+    /// A number for the set of slots that take no writes: another one for each set, 0 for none. A connection that waits for some of
+    /// them looks again when the number has changed.
     pub fn holding(&self) -> u64 {
         self.holding.load(SeqCst)
     }
 
-    /// Who has which slot.
+    /// The owners of the slots.
     pub fn routing(&self) -> Arc<Routing> {
         Arc::clone(&self.routing.read().unwrap_or_else(PoisonError::into_inner))
     }
@@ -115,10 +116,9 @@ impl Cluster {
         instance.replication.is_replica() && is_primary(&self.routing())
     }
 
-    /// From now on this is who has which slot.
+    /// Replaces the owners of the slots.
     ///
-    /// Calls that have locked keys of a slot before are not waited for: whoever wants to be sure that no more of them run locks it
-    /// once.
+    /// Does not wait for calls that have locked keys of a slot before. To be sure that no more of them run, lock the slot once.
     pub fn route(&self, routing: Arc<Routing>) {
         let (mut served, mut readable) = (vec![0u64; WORDS], vec![0u64; WORDS]);
         let words = routing.owners.as_chunks::<64>().0.iter().zip(served.iter_mut().zip(&mut readable));

@@ -31,7 +31,7 @@ const BUS_PORT: u16 = 10_000;
 pub(super) struct Node {
     machine: Mutex<Option<Machine>>,
     saver: Arc<Saver>,
-    /// What the bus's thread is to do, in this order, and which text must be on disk before.
+    /// Actions of the bus's thread, in this order, each with the number of the text that must be on disk before.
     outbox: Mutex<VecDeque<(u64, Action)>>,
     waker: Arc<AtomicWaker>,
     /// Bytes that wait on each link.
@@ -62,7 +62,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// What a node is told of itself by its configuration.
+/// A node's settings, from its configuration.
 pub fn settings_of(config: &Config) -> Settings {
     let port = |setting| u16::try_from(config.int(setting)).unwrap_or(0);
     let or = |first: u16, second: u16| if first == 0 { second } else { first };
@@ -167,7 +167,8 @@ impl Cluster {
         result
     }
 
-    /// Has the machine do something, and does what it wants done; `None` while there is none. Nobody waits for the disk in here.
+    /// Calls `work` on the machine, and carries out the machine's actions. Returns `None` while there is no machine. Never waits
+    /// for the disk.
     pub fn with<R>(&self, instance: &Instance, work: impl FnOnce(&mut Machine, Millis) -> R) -> Option<R> {
         let mut guard = lock(&self.node.machine);
         let machine = guard.as_mut()?;
@@ -193,7 +194,7 @@ impl Cluster {
             Action::Route(routing) => {
                 self.node.lost.give_back(instance, |slot| routing.owners[usize::from(slot)] == routing.me);
                 self.route(routing);
-                // Who waits for keys may have to be told.
+                // Clients that wait for keys may need an answer.
                 self.node.routed.store(true, Relaxed);
                 true
             }
@@ -254,7 +255,7 @@ impl Cluster {
         });
     }
 
-    /// What the bus's thread is to do next. What waits for the disk comes when that has it.
+    /// The next action of the bus's thread. An action that waits for the disk comes when the disk has its text.
     pub fn next_action(&self) -> Option<Action> {
         let mut outbox = lock(&self.node.outbox);
         let (_, action) = outbox.pop_front_if(|(vital, _)| self.node.saver.has_written(*vital))?;
@@ -303,10 +304,10 @@ impl Cluster {
     }
 }
 
-/// What only those know who have the data.
+/// Facts that the machine does not know: they are about the data.
 fn facts(instance: &Instance) -> Facts {
     let primary = instance.replication.primary();
-    // What it has is about to be replaced: it has nothing by which others should choose it.
+    // Its data is about to be replaced, so others have no reason to choose it.
     let is_synced = primary.as_ref().is_none_or(|primary| primary.stage != LinkStage::Sync);
     let primary_link = match primary {
         None => PrimaryLink::Never,
@@ -322,5 +323,5 @@ fn facts(instance: &Instance) -> Facts {
     }
 }
 
-/// What is said to those who ask a server for its cluster that is no node of one.
+/// The error for cluster commands on a server that is no node of one.
 pub const DISABLED: Error = Error::Static("ERR This instance has cluster support disabled");

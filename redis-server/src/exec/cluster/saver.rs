@@ -5,7 +5,7 @@ use std::thread::{self, JoinHandle};
 
 use super::file::NodesFile;
 
-/// What is to be written, and what is written. Texts have numbers, from 1 on.
+/// The text to be written, and the written one. Texts have numbers, from 1 on.
 #[derive(Debug, Default)]
 pub(super) struct Saver {
     state: Mutex<State>,

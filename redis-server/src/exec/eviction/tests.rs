@@ -125,7 +125,7 @@ fn who_was_used_in_the_meantime_stays() {
     let gone = evicted(&worker, 1);
     fill(&worker, 0, |_| (None, last_used(KEYS)));
     assert_eq!(gone.len(), 1);
-    // Nobody in the pool is as idle as remembered: others are found.
+    // No key in the pool is as idle as remembered: others are found.
     assert_eq!(evicted(&worker, 10).len(), 10);
 }
 
@@ -148,7 +148,7 @@ fn shortages_are_summed() {
     assert_eq!((shortage.present(40), shortage.total(40)), (0, 0));
 }
 
-/// Who makes room from outside, before a command or behind the clients' backs, enters like a command does.
+/// A thread that makes room from outside, before a command or behind the clients' backs, enters like a command does.
 #[test]
 fn nothing_goes_while_a_script_is_alone() {
     let worker = worker("allkeys-random");

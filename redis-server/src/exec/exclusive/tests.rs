@@ -106,7 +106,7 @@ fn slow_calls_wait_for_windows_that_have_not_seen_their_marks() {
     });
 }
 
-/// Whoever sleeps until a slow call has ended is woken by its end, with nobody else there to do it.
+/// The end of a slow call wakes the threads that sleep until then, with no other thread there to do it.
 #[test]
 fn the_end_of_a_slow_call_wakes_those_who_wait_for_it() {
     let everything = || Marks::Whole { db: None, access: Access::Write };

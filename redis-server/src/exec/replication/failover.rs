@@ -44,7 +44,7 @@ impl FailoverStage {
     }
 }
 
-/// What FAILOVER asks for.
+/// The arguments of FAILOVER.
 #[derive(Clone, Debug, Default)]
 pub struct FailoverRequest {
     /// The replica's address and port; none: the first that has everything.
@@ -55,7 +55,7 @@ pub struct FailoverRequest {
     pub timeout: Option<Duration>,
 }
 
-/// What a primary knows of its failover.
+/// The state of a primary's failover.
 #[derive(Debug, Default)]
 pub(super) struct Failover {
     stage: FailoverStage,
@@ -135,7 +135,7 @@ impl Replication {
         (stage != FailoverStage::None).then(|| (stage, state.failover.target.take()))
     }
 
-    /// Follows another server from now on, or none; who waits for keys is told, and the configuration.
+    /// Follows another server from now on, or none. Tells clients that wait for keys, and the configuration.
     pub fn turn_to(&self, instance: &Arc<Instance>, target: Option<(String, u16)>, still: &Still) {
         if !instance.cluster.is_enabled() {
             let words = target.as_ref().map_or_else(String::new, |(host, port)| format!("{host} {port}"));

@@ -1,4 +1,4 @@
-//! What a replica is sent, and what it says: without a socket.
+//! A replica's link without a socket: the bytes that it gets, and the commands that it sends.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -22,19 +22,19 @@ use crate::protocol::{Parser, ProtocolError, RequestLimits, Span};
 
 /// Bytes of the stream that are asked for at once.
 const READ: usize = 256 * 1024;
-/// What a replica may say: none of it is answered once it is one.
+/// The commands that a replica may send: none of them is answered once it is one.
 const SILENT: [&str; 3] = ["replconf", "psync", "sync"];
 /// How long a replica that waits for its snapshot hears nothing, in milliseconds.
 const QUIET: u64 = 1000;
 
-/// What a replica gets that goes on where it was.
+/// The start of the stream for a replica that goes on where it was.
 #[derive(Debug)]
 pub(super) struct Resumed {
     pub(super) head: String,
     pub(super) reader: Reader,
 }
 
-/// What comes next.
+/// The next output.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Next {
     /// These bytes.
@@ -43,7 +43,7 @@ pub enum Next {
     End,
 }
 
-/// What a replica has said that ends its connection.
+/// A replica's input that makes this server end the connection.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Unexpected {
     /// No command.
@@ -90,7 +90,7 @@ pub struct Link {
     replica: Arc<Replica>,
     phase: Phase,
     ready: VecDeque<Bytes>,
-    /// What is begun of a command.
+    /// The beginning of an incomplete command.
     input: Vec<u8>,
     /// When it was sent something last while it waits for a snapshot, in milliseconds of Unix time.
     told_at: u64,
@@ -119,7 +119,7 @@ impl Link {
         &self.replica.client
     }
 
-    /// What is to be sent next; pending, if there is nothing. `cx` is woken by the snapshot, its client by all else.
+    /// The next output; pending, if there is none. The snapshot wakes `cx`; all other events wake its client.
     pub fn poll_next(&mut self, cx: &mut Context<'_>, now: u64) -> Poll<Next> {
         loop {
             if let Some(bytes) = self.ready.pop_front() {
@@ -265,8 +265,8 @@ impl Link {
         self.moved_at = now;
     }
 
-    /// Why the connection is to end, if it is: the replica is silent, or does not take what it is sent. Who has said SYNC is of a
-    /// time before acknowledgements, and may be silent.
+    /// Why the connection is to end, if it is: the replica is silent, or does not take what it is sent. A replica that has said
+    /// SYNC is of a time before acknowledgements, and may be silent.
     pub fn failure(&self, now: u64) -> Option<&'static str> {
         let timeout = self.instance.config.uint(settings::REPL_TIMEOUT) * 1000;
         let is_late = |since: u64| now.saturating_sub(since) > timeout;

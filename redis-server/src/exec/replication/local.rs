@@ -1,5 +1,5 @@
-//! Keys that clients of a writable replica have changed (`replica-read-only no`): whose time is over there goes by the replica's own
-//! clock, as its primary does not know of them.
+//! Keys that clients of a writable replica have changed (`replica-read-only no`). They expire by the replica's own clock, as its
+//! primary does not know of them.
 
 use std::collections::HashSet;
 use std::mem;
@@ -10,7 +10,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use crate::exec::instance::Instance;
 use crate::keyspace::Access;
 
-/// Keys that are remembered; others stay until somebody removes them.
+/// Keys that are remembered; others stay until a client removes them.
 const KEYS_MAX: usize = 100_000;
 
 /// See the module.
@@ -56,7 +56,7 @@ impl LocalKeys {
         if !self.any.load(Relaxed) {
             return;
         }
-        // Who notes a key has its shard's lock: that must not be waited for with this one.
+        // A thread that notes a key has its shard's lock. So this lock must not be held while waiting for that one.
         let (mut noted, forgotten) = {
             let mut keys = self.keys();
             (mem::take(&mut keys.set), keys.forgotten)

@@ -1,5 +1,5 @@
-//! Replication (<https://redis.io/docs/latest/operate/oss_and_stack/management/replication/>): who follows this server, and whom
-//! it follows.
+//! Replication (<https://redis.io/docs/latest/operate/oss_and_stack/management/replication/>): the replicas of this server, and
+//! its primary.
 //!
 //! A replica asks by PSYNC for the stream of changes from some offset on. If the stream is the one that it knows, by its
 //! **replication id**, and the journal still has what comes there, it goes on (**partial** synchronization). Otherwise it gets a snapshot first,
@@ -42,7 +42,7 @@ use crate::exec::instance::Instance;
 use crate::exec::still::Still;
 use crate::journal::{Reader, ReaderId, User};
 
-/// Who follows this server.
+/// The replicas of this server, and its primary.
 #[derive(Debug)]
 pub struct Replication {
     state: Mutex<State>,
@@ -55,11 +55,11 @@ pub struct Replication {
     /// Those whom the snapshot in the making is sent to.
     receivers: Mutex<sync::Receivers>,
     local: local::LocalKeys,
-    /// What INFO tells.
+    /// The figures for INFO.
     pub figures: Figures,
 }
 
-/// What INFO tells of synchronizations.
+/// INFO's figures of synchronizations.
 #[derive(Debug, Default)]
 pub struct Figures {
     /// Full ones.
@@ -99,7 +99,7 @@ struct State {
     alone_since: u64,
     /// When replicas were sent a PING last.
     pinged_at: u64,
-    /// Whom this server follows.
+    /// The primary that this server follows.
     primary: Option<Primary>,
     /// How often that has changed.
     generation: u64,
@@ -146,7 +146,7 @@ impl Stage {
 pub struct Replica {
     /// Its connection.
     pub client: Arc<ClientShared>,
-    /// What it has said of itself.
+    /// Its statements about itself.
     pub follower: Follower,
     /// Whether it is told at which offset its snapshot ends.
     is_told: bool,
@@ -255,7 +255,7 @@ pub struct Position {
     pub db: usize,
 }
 
-/// What the stream is called, and has been.
+/// The names of the stream, now and before.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ids {
     /// Its name.
@@ -275,7 +275,7 @@ impl Replication {
         Ids { id: state.id.clone(), second: state.second.clone() }
     }
 
-    /// Whether the end of the stream is kept for those who come back.
+    /// Whether the end of the stream is kept for replicas that come back.
     pub fn has_backlog(&self) -> bool {
         self.state().has_backlog
     }
@@ -301,7 +301,7 @@ impl Replication {
             reader: OnceLock::new(),
             end: AtomicU64::new(u64::MAX),
         });
-        // Whose connection is to end keeps nothing of the stream for others.
+        // A replica whose connection is to end keeps nothing of the stream for others.
         for gone in state.replicas.values().filter(|other| other.client.has_flag(flag::KILLED)) {
             gone.reader.get().into_iter().for_each(|&reader| instance.journal.let_go(reader));
         }
@@ -319,7 +319,7 @@ impl Replication {
         Link::new(Arc::clone(instance), replica, resumed)
     }
 
-    /// What a replica is sent that can go on where it was.
+    /// The start of the stream for a replica that can go on where it was.
     fn resume(
         &self,
         instance: &Arc<Instance>,
@@ -434,12 +434,12 @@ impl Replication {
         self.is_replica() && !config.is_on(settings::REPLICA_SERVE_STALE_DATA) && !self.is_in_sync()
     }
 
-    /// Whom it follows.
+    /// The primary that it follows.
     pub fn primary(&self) -> Option<Primary> {
         self.state().primary.clone()
     }
 
-    /// Follows whom the configuration names.
+    /// Follows the primary that the configuration names.
     pub fn begin(&self, instance: &Arc<Instance>, still: &Still) {
         let target = match &instance.config.words(settings::REPLICAOF)[..] {
             [host, port] => {
@@ -474,7 +474,7 @@ impl Replication {
         }
     }
 
-    /// Says whom this server follows from now on. Returns which of those whom it has followed that is, if it is another one.
+    /// Sets the primary that this server follows from now on. Returns the number of this choice, if it is another primary.
     fn set_primary(&self, instance: &Instance, target: Option<(String, u16)>, still: &Still) -> Option<u64> {
         let mut state = self.state();
         if state.follows(target.as_ref()) {
@@ -497,7 +497,7 @@ impl Replication {
         server_runtime::set_log_role(if follows { 'S' } else { 'M' });
         instance.journal.follow(follows, still);
         if was_replica && !follows {
-            // Who had the stream up to here can go on with what comes now.
+            // A replica that had the stream up to here can go on from here.
             let id = std::mem::replace(&mut state.id, new_id());
             state.second = Some((id, instance.journal.offset()));
             state.alone_since = now;
@@ -518,7 +518,7 @@ impl Replication {
         true
     }
 
-    /// What the stream is called, if others can go on with it.
+    /// The name of the stream, if others can go on with it.
     pub fn name_of_stream(&self, instance: &Instance) -> Option<String> {
         if !instance.journal.is_on_for(User::Replicas) {
             return None;
@@ -579,7 +579,7 @@ impl Replication {
     fn begin_stream(&self, instance: &Instance, alone: &Alone) -> (String, u64) {
         let mut state = self.state();
         if !state.has_backlog {
-            // What nobody has kept cannot be vouched for under the old name.
+            // The old name cannot vouch for a stream of which nothing was kept.
             (state.id, state.second, state.has_backlog) = (new_id(), None, true);
             // The first PING is due a whole period from now, not in the middle of what is sent first.
             state.pinged_at = now_ms();
@@ -591,15 +591,15 @@ impl Replication {
         (state.id.clone(), offset)
     }
 
-    /// What is done some times a second: a snapshot is begun for those who wait, replicas are sent a sign of life, and what is
-    /// kept for nobody goes.
+    /// Runs some times a second: begins a snapshot for replicas that wait, sends replicas a sign of life, and drops a backlog
+    /// that no replica needs.
     pub fn run(&self, instance: &Arc<Instance>, now: u64) {
         sync::end_if_useless(instance);
         sync::begin_if_due(instance, now);
         self.tick(instance, now);
     }
 
-    /// Replicas are sent a sign of life, and what is kept for nobody goes.
+    /// Sends replicas a sign of life, and drops a backlog that no replica needs.
     fn tick(&self, instance: &Instance, now: u64) {
         let mut state = self.state();
         let ping = instance.config.uint(settings::REPL_PING_REPLICA_PERIOD) * 1000;

@@ -15,8 +15,8 @@ use crate::journal::User;
 const SLICE: usize = 64;
 
 impl Replication {
-    /// A server goes on with the stream whose end its snapshot shows, before it serves anybody: as a replica of the same, or as
-    /// a primary under another name, whom those can follow who have the stream up to there.
+    /// A server goes on with the stream whose end its snapshot shows, before it serves any client. It goes on as a replica of
+    /// the same primary, or as a primary under another name, which replicas can follow that have the stream up to there.
     pub fn go_on_from(&self, instance: &Arc<Instance>, position: Position, is_replica: bool) {
         let alone = Exclusive::already_stopped(instance);
         let mut state = self.state();
@@ -41,7 +41,7 @@ impl Replication {
     }
 }
 
-/// Removes what was over before the server started: whoever goes on with the stream is told so.
+/// Removes keys that had expired before the server started. Replicas that go on with the stream are told so.
 fn expire(instance: &Instance) {
     let (now, mut removed) = (now_ms(), 0);
     for database in instance.databases().iter().filter(|database| database.has_deadlines()) {

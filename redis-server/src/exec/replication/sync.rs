@@ -36,7 +36,7 @@ pub(super) enum Part {
     },
 }
 
-/// What a replica is sent: the snapshot, whose end is [`Part::End`] if it is whole, and then the stream.
+/// The bytes for a replica: the snapshot, whose end is [`Part::End`] if it is whole, and then the stream.
 #[derive(Debug)]
 pub(super) struct Feed {
     pub(super) head: String,
@@ -63,7 +63,7 @@ pub(super) fn end_if_useless(instance: &Instance) {
     }
 }
 
-/// Begins a snapshot for those who wait for one, unless more are still to be waited for.
+/// Begins a snapshot for replicas that wait for one, unless more are still to be waited for.
 pub(super) fn begin_if_due(instance: &Arc<Instance>, now: u64) {
     let mut waiting = instance.replication.replicas();
     waiting.retain(|replica| replica.stage() == Stage::Waits);
@@ -87,7 +87,7 @@ pub(super) fn begin_if_due(instance: &Arc<Instance>, now: u64) {
     let _ = snapshot::start(instance, job);
 }
 
-/// Sends the function libraries to who wants nothing else; says whether it does.
+/// Sends the function libraries to a replica that wants nothing else; says whether it does.
 fn send_functions(instance: &Instance, replica: &Replica) -> bool {
     if !replica.follower.wants_snapshot_only {
         return false;
@@ -147,7 +147,7 @@ impl Replica {
     }
 }
 
-/// Sends a snapshot to those who wait for one, made at once by this thread: for tests in which there is no other.
+/// Sends a snapshot to replicas that wait for one, made at once by this thread: for tests in which there is no other.
 #[cfg(test)]
 pub(super) fn send_now(instance: &Arc<Instance>) -> io::Result<()> {
     let receivers = Receivers::default();
@@ -229,14 +229,14 @@ fn send_file(mut file: File, receivers: Receivers) -> io::Result<()> {
     fan.end(true)
 }
 
-/// What is written goes to every receiver that is still there. One that is slow holds the others up, until its connection
+/// Hands written bytes to every receiver that is still there. One that is slow holds the others up, until its connection
 /// ends for that.
 struct Fan {
     receivers: Receivers,
     buffer: Vec<u8>,
-    /// What tells the end, where there is no length.
+    /// The mark of the end, where there is no length.
     mark: String,
-    /// Whose snapshot in the making that is, which may be aborted while a receiver is slow.
+    /// The server whose snapshot in the making that is. The snapshot may be aborted while a receiver is slow.
     making: Option<Arc<Instance>>,
 }
 

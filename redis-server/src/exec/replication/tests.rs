@@ -76,9 +76,9 @@ fn primary(flags: &[&str]) -> Arc<Instance> {
     instance
 }
 
-/// Admission lets a write in, the server becomes a replica, and then the write's window opens. What it changed would be in the data and
-/// not in the stream, with which the server asks its new primary to go on: a silent difference for ever. A role change is
-/// alone, so a window opens in front of it or behind it, never around it; a window that opens behind it looks again.
+/// Admission lets a write in, the server becomes a replica, and then the write's window opens. The write's changes would be in the data
+/// and not in the stream, with which the server asks its new primary to go on: a silent difference for ever. A role change is alone, so
+/// a window opens in front of it or behind it, never around it. A window that opens behind it looks again.
 #[test]
 fn a_write_that_was_admitted_before_a_role_change_changes_nothing_behind_it() {
     for line in ["SET k v", "RPUSH k v", "EVAL redis.call('SET','k','v') 0", "EXEC"] {
@@ -116,7 +116,7 @@ fn reads_of_a_window_run_whose_writes_are_refused() {
     assert!(said.starts_with("$-1\r\n-READONLY ") && said.ends_with("\r\n$-1\r\n"), "{said}");
 }
 
-/// What a transaction changes on either side of the role change that it makes is in the stream, or refused.
+/// The changes of a transaction on either side of the role change that it makes are in the stream, or refused.
 #[test]
 fn a_transaction_may_change_the_role_in_its_middle() {
     let instance = primary(&[]);

@@ -1,4 +1,4 @@
-//! Between the units of a primary's stream: what was run of it was passed on, too.
+//! The pause between the units of a primary's stream: commands that were run have been passed on, too.
 
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -67,7 +67,7 @@ impl Drop for BetweenUnits {
 }
 
 impl BetweenUnits {
-    /// Calls `wait`, which only waits for others. What they have borrowed is back when this returns.
+    /// Calls `wait`, which only waits for others. All that they have borrowed is back when this returns.
     pub fn lend_during<T>(&self, wait: impl FnOnce() -> T) -> T {
         /// Ends with a panic too.
         struct Lending<'a>(&'a State);

@@ -1,4 +1,4 @@
-//! WAIT and WAITAOF (<https://redis.io/docs/latest/commands/waitaof/>): who waits until what was written is elsewhere, or on disk.
+//! WAIT and WAITAOF (<https://redis.io/docs/latest/commands/waitaof/>): clients wait until their writes are elsewhere, or on disk.
 
 use std::sync::{Arc, PoisonError, Weak};
 
@@ -7,7 +7,7 @@ use crate::exec::blocking::Parked;
 use crate::exec::instance::Instance;
 use crate::protocol::Reply;
 
-/// What is waited for.
+/// The copies that a client waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Copies {
     /// The stream up to here.

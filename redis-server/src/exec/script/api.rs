@@ -8,7 +8,7 @@ use super::vm::Registered;
 use super::{ScriptFlags, call, lock, raw};
 use crate::config::Level;
 
-/// What a function that may fail returns: the text of its error, code first, or its value.
+/// The result of a function that may fail: the text of its error, code first, or its value.
 pub(super) type Outcome = mlua::Result<Result<Value, String>>;
 
 /// A function that a library has registered.
@@ -133,7 +133,7 @@ fn error_reply(lua: &Lua, arguments: &[Value]) -> Outcome {
     let [Value::String(text)] = arguments else { return single_field(lua, "err", WRONG) };
     let text = text.as_bytes().to_vec();
     let text = text.strip_prefix(b"-").unwrap_or(&text);
-    // What has no code, a word before a blank, gets the general one.
+    // A text without a code, a word before a blank, gets the general one.
     let (code, rest) = match memchr::memchr(b' ', text) {
         Some(at) => (&text[..at], &text[at + 1..]),
         None => (&b"ERR"[..], text),

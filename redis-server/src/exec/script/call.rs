@@ -1,4 +1,4 @@
-//! What a script asks of the server: `redis.call` and the rest of its API, without Lua.
+//! The server's side of a script's API: `redis.call` and the rest, without Lua.
 
 use std::cell::RefCell;
 use std::mem;
@@ -28,7 +28,7 @@ use crate::protocol::error::Error;
 /// How long the code of a library may run when it is loaded.
 const LOAD_TIME: Duration = Duration::from_millis(500);
 
-/// What runs.
+/// The kind of script that runs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Kind {
     /// EVAL and its like.
@@ -43,9 +43,9 @@ pub(super) enum Kind {
 /// A script that runs.
 pub(super) struct Running {
     worker: Worker,
-    /// Who runs it, while it runs; else nobody.
+    /// The client that runs it, while it runs; a stand-in otherwise.
     client: Client,
-    /// What the client has chosen for itself.
+    /// The client's own choices.
     chosen: Chosen,
     pub(super) args: OwnedArgs,
     reply: Reply,
@@ -67,7 +67,7 @@ pub(super) struct Running {
     command: OwnedArgs,
 }
 
-/// What a client has chosen that does not hold for the commands of its script, and which they must not change.
+/// A client's choices that do not hold for the commands of its script, and which they must not change.
 #[derive(Clone, Copy, Debug, Default)]
 struct Chosen {
     db: usize,
@@ -93,7 +93,7 @@ pub(super) enum Refused {
     TooLong,
 }
 
-/// What has become of a command.
+/// The outcome of a command.
 #[derive(Clone, Debug)]
 pub(super) enum Ran {
     /// The reply is in RESP, with its errors.
@@ -124,7 +124,7 @@ pub(super) fn is_script() -> bool {
     with(|running| running.is_some_and(|running| running.kind != Kind::Load))
 }
 
-/// What the hook finds, every so many instructions.
+/// The result of the hook, every so many instructions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Interrupt {
     /// It goes on.
@@ -237,7 +237,7 @@ impl Running {
         self.client.resp3 = resp3;
     }
 
-    /// What the script is: EVAL, a function, a library that is loaded.
+    /// The kind of script: EVAL, a function, a library that is loaded.
     pub(super) fn kind(&self) -> Kind {
         self.kind
     }
@@ -282,7 +282,7 @@ impl Running {
         KILLED
     }
 
-    /// What the hook is told. If the script is to be interrupted first: who stands in for its client meanwhile.
+    /// The result of the hook. If the script is to be interrupted first, also a stand-in for its client meanwhile.
     fn interrupt(&mut self) -> (Interrupt, Option<Client>) {
         if self.is_killed() {
             return (self.killed(), None);
@@ -347,7 +347,7 @@ impl Running {
         };
         let row = row?;
         let writes = flags.has(Flags::WRITE);
-        // What would wait does not in a script, which Redis 7.0 refuses all the same.
+        // A command that would wait does not in a script. Redis 7.0 refuses it all the same.
         let is_refused = flags.has(Flags::NOSCRIPT) && !(flags.has(Flags::BLOCKING) && level.is_72());
         let refusal = if is_refused && !instance.scripts.allows_all() {
             let server = if level.is_valkey() { "Valkey" } else { "Redis" };
@@ -397,7 +397,7 @@ impl Running {
     }
 }
 
-/// A client of nobody's.
+/// A client without a connection.
 pub(crate) fn nobody(worker: &Worker) -> Client {
     let shared = ClientShared::new(0, String::new(), String::new(), -1, worker.now_ms());
     Client::new(Arc::new(shared), Identity::newcomer(&worker.instance.acl))

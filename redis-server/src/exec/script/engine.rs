@@ -29,7 +29,8 @@ pub struct Engine {
     libraries: Libraries,
 }
 
-/// Most scripts that are kept of those that EVAL has brought, as in Redis 7.4: what SCRIPT LOAD has brought stays.
+/// Most scripts that are kept of those that EVAL has brought, as in Redis 7.4. Scripts that SCRIPT LOAD has brought
+/// stay.
 const MAX_EVAL_SCRIPTS: usize = 500;
 /// How Lua says that its memory does not suffice.
 const OUT_OF_MEMORY: &[u8] = b"not enough memory";
@@ -116,7 +117,7 @@ impl Script {
     }
 }
 
-/// What an attempt to run a script needs besides its arguments.
+/// The parameters of an attempt to run a script, besides its arguments.
 #[derive(Clone, Copy, Debug)]
 struct Wanted<'a> {
     kind: Kind,
@@ -126,7 +127,7 @@ struct Wanted<'a> {
     read_only: bool,
 }
 
-/// What EVALSHA is told of a name that no script has.
+/// EVALSHA's error for a name that no script has.
 fn no_script(cx: &Ctx<'_>) -> Error {
     let advice = if cx.config().level().is_valkey() { "" } else { " Please use EVAL." };
     Error::Message(format!("NOSCRIPT No matching script.{advice}"))
@@ -292,7 +293,7 @@ impl Engine {
         }
         let Some(failure) = failed else { return Ok(()) };
         if is_eval && failure.text.ends_with(OUT_OF_MEMORY) {
-            // What is cached shall not stand in the way of those who come next.
+            // Cached scripts must not stand in the way of later ones.
             self.evict_scripts(cx, 0);
         }
         if failure.is_counted {

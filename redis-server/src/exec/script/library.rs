@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 use super::ScriptFlags;
 use super::raw::Ref;
 
-/// What is said to names that are none.
+/// The error for an invalid name.
 pub(super) const BAD_NAME: &str =
     "Library names can only contain letters, numbers, or underscores(_) and must be at least one character long";
 
@@ -25,9 +25,9 @@ pub struct Library {
 pub struct Function {
     /// Its name, unique among all libraries.
     pub name: Vec<u8>,
-    /// What it says of itself.
+    /// Its own description.
     pub description: Option<Vec<u8>>,
-    /// What it has declared.
+    /// Its declared flags.
     pub flags: ScriptFlags,
     pub(super) callback: Ref,
 }

@@ -43,11 +43,11 @@ pub type Sha = [u8; SHA_LEN];
 /// The scripts of a server.
 #[derive(Debug, Default)]
 pub struct Scripts {
-    /// What runs scripts; only who is alone with the data takes it out.
+    /// The engine that runs scripts. Only a thread that is alone with the data takes it out.
     engine: Mutex<Option<Box<Engine>>>,
-    /// What others see of the script that runs.
+    /// The state of the running script, as others see it.
     pub(crate) status: Status,
-    /// What INFO tells.
+    /// The figures for INFO.
     pub figures: Figures,
     /// Flags of scripts and functions that have declared some, by name; for admission.
     declared: RwLock<HashMap<Box<[u8]>, ScriptFlags>>,
@@ -72,7 +72,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Scripts {
-    /// Calls `work` with the engine. Only who is alone with the data may call this.
+    /// Calls `work` with the engine. The caller must be alone with the data.
     pub(crate) fn with_engine<R>(&self, work: impl FnOnce(&mut Engine) -> R) -> R {
         let mut engine = lock(&self.engine).take().unwrap_or_default();
         let result = work(&mut engine);
@@ -91,7 +91,7 @@ impl Scripts {
         self.allow_all.load(Relaxed)
     }
 
-    /// What is said to those who come while a script runs for too long.
+    /// The error for calls that come while a script runs for too long.
     pub fn busy_error(&self) -> Error {
         status::busy_error(self.status.is_function())
     }

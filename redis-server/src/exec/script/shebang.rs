@@ -4,7 +4,7 @@ use crate::command::Flags;
 use crate::protocol::error::shown;
 use crate::protocol::split_words;
 
-/// What a script or a function has declared about itself
+/// The flags that a script or a function has declared about itself
 /// (<https://redis.io/docs/latest/develop/programmability/lua-api/#script_flags>).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ScriptFlags(pub u8);
@@ -66,7 +66,7 @@ impl ScriptFlags {
     }
 }
 
-/// What the first line of a script says.
+/// The contents of a script's first line.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Shebang {
     /// The flags; none if there is no such line.

@@ -1,4 +1,4 @@
-//! What others see of scripts: the one that runs for too long, and figures for INFO.
+//! The state of scripts that others see: the one that runs for too long, and figures for INFO.
 
 use std::sync::Mutex;
 use std::sync::atomic::Ordering::{Relaxed, SeqCst};
@@ -16,7 +16,7 @@ const DIRTY: u8 = 1;
 /// It will end at its next instruction.
 const KILLED: u8 = 2;
 
-/// Whether the script that runs may be killed; what is told of one that runs for too long.
+/// Whether the script that runs may be killed, and a report on one that runs for too long.
 #[derive(Debug, Default)]
 pub(crate) struct Status {
     state: AtomicU8,
@@ -35,7 +35,7 @@ pub(crate) struct Slow {
     pub(crate) began: Tick,
 }
 
-/// What is said to those who come while a script, or a function, runs for too long.
+/// The error for calls that come while a script, or a function, runs for too long.
 pub(super) fn busy_error(is_function: bool) -> Error {
     Error::Static(if is_function {
         "BUSY Redis is busy running a script. You can only call FUNCTION KILL or SHUTDOWN NOSAVE."
@@ -113,7 +113,7 @@ const UNKILLABLE: Error = Error::Static(
      termination or kill the server in a hard way using the SHUTDOWN NOSAVE command.",
 );
 
-/// What INFO tells of scripts, as it was when the last one ended.
+/// INFO's figures of scripts, as they were when the last one ended.
 #[derive(Debug, Default)]
 pub struct Figures {
     /// Scripts in the cache.

@@ -1,7 +1,8 @@
 //! Commands that are alone with the data, each on a stack of its own, so that a slow script can be interrupted.
 //!
 //! Nearly all of them end in their first turn, and have cost two switches of stacks. One that is interrupted becomes a
-//! [`Interrupted`]; its connection waits for [`Pending`], and whoever has the worker lets it [`go_on`] between other tasks.
+//! [`Interrupted`]. Its connection waits for [`Pending`], and the thread that has the worker lets it [`go_on`] between
+//! other tasks.
 
 use std::fmt;
 use std::mem;
@@ -39,7 +40,7 @@ const STACK: usize = 64 * 1024 * 1024;
 /// A job on its stack. When it leaves it for a while, it names who stands in for its client meanwhile.
 type Turn = Coroutine<(), Client, (Box<Job>, std::thread::Result<()>), DefaultStack>;
 
-/// What a worker keeps between two scripts, so that the next one need not make it.
+/// The objects that a worker keeps between two scripts, so that the next one need not make them.
 #[derive(Default)]
 pub struct Spare {
     stack: Option<DefaultStack>,
@@ -58,7 +59,7 @@ impl fmt::Debug for Spare {
 /// A command that runs alone, with all that it needs.
 struct Job {
     worker: Box<Worker>,
-    /// Who runs the command, while it runs; else nobody.
+    /// The client that runs the command, while it runs; a stand-in otherwise.
     client: Client,
     row: &'static Row,
     args: OwnedArgs,
@@ -69,7 +70,7 @@ struct Job {
 /// The proof that a command was interrupted, for the connection that sent it.
 #[derive(Debug)]
 pub struct Interrupted {
-    /// What the connection waits for.
+    /// The result that the connection waits for.
     pub pending: Pending,
 }
 
@@ -154,7 +155,7 @@ enum Wait {
     Refused(Error),
 }
 
-/// What a call that runs alone holds.
+/// The guard that a call that runs alone holds.
 enum Stopped {
     Alone(Alone),
     Still(Still),
@@ -298,7 +299,7 @@ impl Job {
 }
 
 impl Spare {
-    /// What a script needs for its commands, or a new one.
+    /// The kept object for a script's commands, or a new one.
     pub(super) fn running(worker: &Worker) -> Box<Running> {
         let spare = worker.spare.borrow_mut().running.take();
         spare.unwrap_or_else(|| Box::new(Running::new(worker)))

@@ -13,7 +13,7 @@ use crate::config::Level;
 pub(super) struct Vm {
     lua: Lua,
     main: Main,
-    /// What every script is run by.
+    /// The function that runs every script.
     entry: Ref,
     /// Makes a table of every error that ends a script.
     pub(super) handler: Ref,
@@ -22,7 +22,7 @@ pub(super) struct Vm {
     /// The metatable of the empty table that scripts have as theirs.
     meta: Table,
     real: Table,
-    /// What the code of a library sees while it is loaded.
+    /// The globals that a library's code sees while it is loaded.
     library: Table,
     /// The functions that a library registers while it is loaded.
     registered: Registered,
@@ -126,7 +126,7 @@ impl Vm {
         let memory = self.memory();
         let is_much = self.limit != 0 && memory as u64 > self.limit / 2;
         if ran_out || is_much || (self.collect_at..raw::SMALL).contains(&memory) {
-            // What the script has left is garbage now; the next one shall have the room.
+            // The script's values are garbage now; the next one shall have the room.
             self.collect();
         } else {
             // Lua may have collected much by itself.

@@ -1,4 +1,4 @@
-//! What a slow call has marked, it borrows.
+//! A slow call borrows the keys that it has marked.
 #![allow(unsafe_code, reason = "marks say who may touch what, and no compiler knows them")]
 
 use crate::keyspace::{Access, Key, View};
@@ -9,12 +9,12 @@ pub(in crate::exec) fn lend(view: &mut View<'_>, keys: &[(Key<'_>, Access)]) {
     if keys.is_empty() {
         return;
     }
-    // SAFETY: whoever makes a view of keys that others use too is one of these:
+    // SAFETY: every maker of a view of keys that others use too is one of these:
     // - a worker, in a window (`Exclusive::enter`). Those that had begun when the keys were marked are over, as
     //   `Exclusive::enter_slow` waits for them; one that begins later asks `Exclusive::forbids` for all that it will lock and
     //   leaves out calls that want to change what is marked, or to look at what is marked to be changed; and `blocking` asks
     //   for keys that a window has locked, but not for itself.
     // - another slow call: of two whose marks forbid each other `Exclusive::enter_slow` lets the later one wait.
-    // - who is alone (`Exclusive::stop`), which nobody is while slow calls are at work.
+    // - a thread that is alone (`Exclusive::stop`), which no thread is while slow calls are at work.
     unsafe { view.lend(keys) };
 }

@@ -1,4 +1,4 @@
-//! What a slow call works on, and a window wants to.
+//! The keys and databases that a slow call works on, and those that a window wants.
 
 use smallvec::SmallVec;
 
@@ -23,7 +23,7 @@ pub enum Marks {
         /// How.
         access: Access,
     },
-    /// A walk that locks shard by shard, and looks at no values: only who has locked all of them is in its way.
+    /// A walk that locks shard by shard, and looks at no values: only a call that has locked all of them is in its way.
     Walk {
         /// The database's number; `None`: all of them.
         db: Option<usize>,

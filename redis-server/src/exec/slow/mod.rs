@@ -1,8 +1,8 @@
 //! Slow calls: they run on threads of their own, so that no worker's clients wait for them.
 //!
-//! A call whose [weight](Weight) is above [`LIMIT`] takes its session with it, as a script does that is interrupted; the
-//! connection waits for the answer, and what it has sent behind the call waits with it. [`Exclusive`] says how slow calls,
-//! windows and those who want to be alone keep out of each other's way.
+//! A call whose [weight](Weight) is above [`LIMIT`] takes its session with it, as a script does that is interrupted. The
+//! connection waits for the answer, and so do the commands behind the call. [`Exclusive`] says how slow calls, windows and
+//! threads that want to be alone keep out of each other's way.
 
 mod lend;
 mod marks;

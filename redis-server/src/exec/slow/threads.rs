@@ -27,11 +27,11 @@ const MAX_THREADS: usize = 16;
 const AT_REST: Duration = Duration::from_secs(1);
 const IDLE: Duration = Duration::from_secs(10);
 
-/// What a thread does.
+/// The work of a thread.
 pub(super) enum Job {
     /// A call, for the session that has come with it.
     Call { client: Client, row: &'static Row, args: OwnedArgs, answer: Answer },
-    /// Those who wait for a key are to be served.
+    /// Clients that wait for a key are to be served.
     Serve(Ready),
 }
 

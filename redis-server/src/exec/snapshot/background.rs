@@ -56,7 +56,7 @@ pub trait Target: Write {
 /// Makes the file.
 pub type Create = Box<dyn FnOnce(&Instance) -> io::Result<Box<dyn Target>> + Send>;
 
-/// What else is done at the cut.
+/// Further work at the cut.
 pub type AtCut = Box<dyn FnOnce(&Instance, &Alone) + Send>;
 
 /// Records the outcome of a snapshot: an error of the kind [`io::ErrorKind::Interrupted`] says that it was

@@ -93,7 +93,7 @@ pub(super) fn start(instance: &Arc<Instance>, listeners: Vec<TcpListener>) -> io
     Ok(())
 }
 
-/// What the tasks of the bus's thread share.
+/// The state that the tasks of the bus's thread share.
 struct Bus {
     instance: Arc<Instance>,
     queues: RefCell<BTreeMap<Link, Rc<Queue>>>,

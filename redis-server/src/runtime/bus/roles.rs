@@ -11,7 +11,7 @@ use crate::exec::instance::Instance;
 use crate::exec::snapshot::empty;
 use crate::exec::still::{stand_still, stand_still_to_go_on};
 
-/// What a node becomes.
+/// The new role of a node.
 enum Role {
     Replica(String, u16),
     Primary,
@@ -82,7 +82,7 @@ fn take(instance: &Arc<Instance>, role: Role) {
     }
     instance.replication.turn_to(instance, target, &still);
     drop(still);
-    // Whom others have sent here meanwhile.
+    // Wakes calls of clients that other nodes have sent here meanwhile.
     instance.wake_paused();
 }
 

@@ -17,7 +17,7 @@ use crate::exec::peer_tls::{bus_config, client_config};
 /// How long files are taken for what they were: connections that fail come often.
 const LIFETIME: Duration = Duration::from_secs(1);
 
-/// What the files said last.
+/// The certificates that the files held last.
 #[derive(Default)]
 pub(super) struct Certificates(RefCell<Option<Made>>);
 

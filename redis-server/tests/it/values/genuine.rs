@@ -70,7 +70,7 @@ fn normal(value: Value, letter: char, now: i64) -> Value {
     }
 }
 
-/// What is left of answers when their value was written and loaded. A sorted set that has been large stays in a form that keeps -0;
+/// An answer as it is after its value was written and loaded. A sorted set that has been large stays in a form that keeps -0;
 /// loaded, it is small again, and a small one keeps 0.
 fn without_signs(answer: &Value) -> Value {
     match answer {

@@ -23,7 +23,7 @@ const AGAIN: Duration = Duration::from_secs(1);
 /// The result of a task of the bridge.
 pub(super) enum Told {
     Reading(Reading),
-    /// A command was carried out, or not; what was read then.
+    /// A command was carried out, or not; `reading` has the values read afterwards.
     Written {
         number: u64,
         failure: Option<WriteFailure>,

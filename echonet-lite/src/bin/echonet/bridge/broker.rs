@@ -14,7 +14,7 @@ use crate::failure::Failure;
 
 /// Between two attempts to reach a broker that is away.
 const AGAIN: Duration = Duration::from_secs(1);
-/// What the client may have in hand; more waits here, where of each topic only the last payload is kept.
+/// Messages that the client may have in hand. Others wait here, and only the last payload of each topic is kept.
 const IN_HAND: usize = 256;
 /// The longest message: a description of a device with all properties.
 const PACKET: usize = 1 << 20;
@@ -29,7 +29,7 @@ const READ: Duration = Duration::from_secs(10);
 /// The payload that marks the end of the retained topics.
 const END: &str = "end";
 
-/// What comes from the broker.
+/// The messages of the broker, and changes of the connection.
 #[derive(Debug)]
 pub(super) enum News {
     Connected,
@@ -52,19 +52,19 @@ pub(super) struct Broker {
     /// The topic that says whether the bridge is there; none of a program that only looks.
     availability: Option<String>,
     subscriptions: Vec<String>,
-    /// What is read when the broker is first there.
+    /// The topics to read when the broker is first there.
     remembered: Vec<String>,
     /// Whether that has been read; nothing is published before.
     is_read: bool,
     read_until: Option<Instant>,
-    /// What is true, by topic; empty where nothing is any more.
+    /// The current payloads, by topic; empty where a topic has none any more.
     truth: HashMap<String, String>,
     unsent: VecDeque<String>,
     is_unsent: HashSet<String>,
 }
 
 impl Broker {
-    /// Begins to connect; what happens comes by the channel.
+    /// Begins to connect; the channel carries the events.
     pub(super) fn open(
         args: &Args,
         availability: Option<String>,
@@ -164,7 +164,7 @@ impl Broker {
         self.truth.entry(topic).or_insert(payload);
     }
 
-    /// What is true or was when the bridge last ran, by topic.
+    /// The current payloads, or those of the last run, by topic.
     pub(super) fn truth(&self) -> impl Iterator<Item = (&str, &str)> {
         self.truth.iter().map(|(topic, payload)| (topic.as_str(), payload.as_str()))
     }
@@ -196,7 +196,7 @@ impl Broker {
         self.pump();
     }
 
-    /// Publishes something that happened, for whoever listens now: nothing that stays true.
+    /// Publishes something that happened, for the clients that listen now: nothing that stays true.
     pub(super) fn tell_once(&self, topic: String, payload: String) {
         if self.is_connected && self.is_read {
             // Of so much that the client has no room, the event is the least.
@@ -219,7 +219,7 @@ impl Broker {
     pub(super) fn pump(&mut self) {
         while let Some(topic) = self.unsent.front().filter(|_| self.is_connected && self.is_read) {
             let Some(payload) = self.truth.get(topic) else { break };
-            // What a lost connection takes with it is told again with all else, so that nothing has to be confirmed.
+            // A new connection publishes all topics again, so that no message has to be confirmed.
             if self.client.try_publish(topic, QoS::AtMostOnce, true, payload.clone()).is_err() {
                 break;
             }
@@ -244,7 +244,7 @@ impl Broker {
     }
 }
 
-/// Keeps the connection, for as long as somebody wants to hear of it.
+/// Keeps the connection, for as long as the receiver of its events exists.
 async fn listen(mut events: EventLoop, news: mpsc::Sender<News>) {
     let mut is_away = false;
     loop {

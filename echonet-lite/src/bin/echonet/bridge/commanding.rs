@@ -1,4 +1,4 @@
-//! Commands: what users want devices to do.
+//! Commands of users to devices.
 
 use std::time::{Duration, Instant};
 
@@ -19,7 +19,7 @@ const FOUND: Duration = Duration::from_secs(5);
 /// Commands that wait for nodes.
 const WAITING: usize = 256;
 
-/// What is to be written to an object.
+/// The values to write to an object.
 #[derive(Clone)]
 pub(super) struct Command {
     name: Name,
@@ -27,7 +27,7 @@ pub(super) struct Command {
     writes: Vec<(u8, Vec<u8>)>,
     /// When it is given up if the node is not found.
     pub(super) until: Instant,
-    /// What the user has sent: the topic's last part, and the payload.
+    /// The words of the user: the topic's last part, and the payload.
     said: [String; 2],
     /// Whether a further address of the node was tried.
     is_turned: bool,
@@ -42,7 +42,7 @@ pub(super) struct UnderWay {
 }
 
 impl Bridge<'_> {
-    /// Somebody wants a property to have a value.
+    /// Takes a user's command to write a property.
     pub(super) fn command(&mut self, topic: &str, payload: &str) -> Result<(), String> {
         let place = topic.strip_suffix("/set").and_then(|topic| topic.rsplit_once('/'));
         let (base, property) = place.ok_or("no topic of a property")?;
@@ -138,7 +138,7 @@ impl Bridge<'_> {
         topics.into_iter().for_each(|(topic, payload)| self.broker.publish_anew(topic, payload));
     }
 
-    /// The user sees why, as an event of the device, and what is true.
+    /// The user sees the reason, as an event of the device, and the current value.
     fn not_written(&mut self, command: &Command, kind: &str, why: &str) {
         self.out.remark(format_args!("{} {}: not written: {why}", command.name, render::object(command.eoj)));
         if let Some(thing) = self.things.get(&(command.name.clone(), command.eoj)) {
@@ -164,8 +164,9 @@ impl Bridge<'_> {
         late.iter().for_each(|command| self.not_written(command, "unanswered", "the node is not found at any address"));
     }
 
-    /// A node was found: what waits for it is carried out, and what was sent to an address that it has no more is sent again.
-    /// A state can be written twice; what cannot be read is no state, and ends as it ends.
+    /// Carries out the commands that wait for a node that was found. Commands that were sent to an address that the
+    /// node has no more are sent again if they write a state, as a state can be written twice. A property that cannot
+    /// be read is no state, and its command ends as it ends.
     pub(super) fn carry_out_waiting(&mut self, name: &Name) {
         let mut found: Vec<_> = self.waiting.extract_if(.., |command| command.name == *name).collect();
         if let Some((addr, _)) = self.certain_place(name) {

@@ -9,10 +9,10 @@ use serde_json::{Map, Value, json};
 
 use super::shown::{Kind, UNKNOWN};
 
-/// The topic below an object that has no property of its own: what an air conditioner does, or nothing when it is off.
+/// The topic below an object that has no property of its own: an air conditioner's mode, or `off`.
 pub(super) const MODE: &str = "mode";
 
-/// What it does at the moment.
+/// The topic of its current action.
 pub(super) const ACTION: &str = "action";
 
 const OPERATION_STATUS: u8 = 0x80;
@@ -30,7 +30,7 @@ const FANS: [u16; 3] = [0x0133, 0x0134, 0x0135];
 /// Temperatures that air conditioners can be set to, where nothing else is known of one.
 const USUAL_TEMPERATURES: [i64; 2] = [16, 32];
 
-/// Blinds, shutters, curtains, gates, windows, doors: what Home Assistant calls them.
+/// Blinds, shutters, curtains, gates, windows, doors: their device classes in Home Assistant.
 const COVERS: [(u16, &str); 7] = [
     (0x0260, "blind"),
     (0x0261, "shutter"),
@@ -96,7 +96,7 @@ impl Whole<'_> {
         own.or_else(|| of_class.filter(|range| *range != [0, 50]))
     }
 
-    /// What components have in common that are switched on and off by the operation status.
+    /// The common part of components that are switched on and off by the operation status.
     fn switched(&self, platform: &str) -> Component {
         self.has(OPERATION_STATUS).then(|| {
             let component = object(json!({
@@ -251,7 +251,7 @@ fn object(value: Value) -> Map<String, Value> {
     }
 }
 
-/// What an air conditioner's mode topic says; none for other classes.
+/// The payload of an air conditioner's mode topic; none for other classes.
 pub(super) fn mode(class: &Class, values: &HashMap<u8, Vec<u8>>) -> Option<&'static str> {
     if class.code.to_u16() != HOME_AIR_CONDITIONER {
         return None;
@@ -263,7 +263,7 @@ pub(super) fn mode(class: &Class, values: &HashMap<u8, Vec<u8>>) -> Option<&'sta
     Some(MODES.iter().find(|(_, code)| mode[..] == [*code]).map_or(UNKNOWN, |(name, _)| *name))
 }
 
-/// What is to be written so that an air conditioner has a mode.
+/// The writes that set an air conditioner's mode.
 pub(super) fn mode_writes(mode: &str) -> Option<Vec<(u8, Vec<u8>)>> {
     if mode == "off" {
         return Some(vec![(OPERATION_STATUS, vec![0x31])]);
@@ -272,7 +272,7 @@ pub(super) fn mode_writes(mode: &str) -> Option<Vec<(u8, Vec<u8>)>> {
     Some(vec![(OPERATION_STATUS, vec![0x30]), (OPERATION_MODE, vec![*code])])
 }
 
-/// What an air conditioner does, as far as its mode tells: in automatic mode it is not known.
+/// The action of an air conditioner, as far as its mode tells: in automatic mode it is not known.
 pub(super) fn action(class: &Class, values: &HashMap<u8, Vec<u8>>) -> Option<&'static str> {
     const SPECIAL_STATE: u8 = 0xAA;
     let mode = mode(class, values)?;

@@ -1,8 +1,8 @@
-//! What Home Assistant calls things: device classes, units, state classes.
+//! Home Assistant's terms: device classes, units, state classes.
 
 use echonet_lite::class::{Class, PropertySpec, Unit};
 
-/// What a two-valued property of a class tells of: class, EPC, device class.
+/// The device classes of two-valued properties: class, EPC, device class.
 const DETECTIONS: &[(u16, u8, &str)] = &[
     (0x0001, 0xB1, "gas"),
     (0x0002, 0xB1, "safety"),
@@ -43,7 +43,8 @@ const DETECTIONS: &[(u16, u8, &str)] = &[
     (0x03D3, 0xB0, "door"),
 ];
 
-/// What has flown through a meter: class, EPC, device class. Volumes that are not here are contents or settings.
+/// The amounts that have flown through a meter: class, EPC, device class. Volumes that are not here are contents or
+/// settings.
 const METERED: &[(u16, u8, &str)] = &[
     (0x0159, 0xC0, "gas"),
     (0x027C, 0xC8, "gas"),
@@ -64,7 +65,7 @@ const METERED: &[(u16, u8, &str)] = &[
 /// Energies in watt hours that are counted since the device was made, or the last reset. All in kilowatt hours are.
 const COUNTED: &[(u16, &[u8])] = &[(0x02A7, &[0xDE])];
 
-/// What a two-valued property tells of.
+/// The device class of a two-valued property.
 pub(super) fn detection(class: &Class, epc: u8) -> Option<&'static str> {
     const FAULT_STATUS: u8 = 0x88;
     if epc == FAULT_STATUS {
@@ -133,7 +134,7 @@ pub(super) fn quantity(class: &Class, spec: &PropertySpec, unit: Unit) -> (Optio
     }
 }
 
-/// The name of an entity, after that of a property: what is measured comes first.
+/// The name of an entity, after that of a property: the measured quantity comes first.
 pub(super) fn title(name: &str) -> String {
     const LEADS: [&str; 8] = [
         "Measured value of ",
@@ -150,7 +151,7 @@ pub(super) fn title(name: &str) -> String {
     letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
 }
 
-/// What a room is called, after the code of an installation location (0x81, super class): bits 6 to 3.
+/// The name of a room, after the code of an installation location (0x81, super class): bits 6 to 3.
 pub(super) fn area(location: u8) -> Option<&'static str> {
     const ROOMS: [&str; 16] = [
         "",

@@ -1,9 +1,10 @@
 //! `echonet bridge`: the home in MQTT, as Home Assistant discovers it.
 //!
-//! Every object is a device of Home Assistant, every property that has a form of its own an entity. The bridge publishes what
-//! nodes announce as it comes, and asks for the rest, the more often the more it changes. A node is known by its identity, not
-//! by its address: topics stay when nodes move, and a command goes to the node that it is for or fails. What is retained from
-//! an earlier run is read at the start and marked offline until its nodes are found.
+//! Every object is a device of Home Assistant, every property that has a form of its own an entity. The bridge
+//! publishes announcements of nodes as they come, and asks for the rest, the more often the more it changes. A node is
+//! known by its identity, not by its address: topics stay when nodes move, and a command goes to the node that it is
+//! for or fails. The topics retained from an earlier run are read at the start and marked offline until their nodes are
+//! found.
 
 mod asking;
 mod broker;
@@ -195,7 +196,7 @@ impl Bridge<'_> {
             }
             News::Remembered { topic, payload } => self.remember(topic, payload),
             News::Message { topic, .. } if self.broker.is_end_of_retained(&topic) => self.all_remembered(),
-            // What others publish, while what is retained is read.
+            // A message of another publisher, while retained topics are read.
             News::Message { topic, .. } if !topic.ends_with("/set") && !topic.ends_with("/status") => {}
             News::Message { topic, payload } if topic == format!("{}/status", self.args.discovery) => {
                 if payload == ONLINE {
@@ -220,7 +221,7 @@ impl Bridge<'_> {
     fn search(&mut self) {
         self.searched = Instant::now();
         let endpoint = self.endpoint.clone();
-        // What it finds comes as events; a search that cannot be made is made up for by the next.
+        // Nodes that it finds come as events; the next search makes up for one that fails.
         tokio::spawn(async move { endpoint.discover(SEARCH).await.map(drop) });
     }
 

@@ -102,7 +102,7 @@ impl Bridge<'_> {
         self.broker.withdraw(&format!("{}/", thing.base));
     }
 
-    /// Another node may have an address since: what comes from there is not taken until it has said who it is.
+    /// Another node may have an address since: its answers are not taken until it has told its identity.
     pub(super) fn doubt(&mut self, addr: NodeAddr) {
         self.directory.doubt(addr);
         if let Some(name) = self.directory.who_was(addr).cloned() {

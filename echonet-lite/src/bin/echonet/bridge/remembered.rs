@@ -16,7 +16,7 @@ pub(super) fn filters(args: &Args) -> Vec<String> {
     vec![format!("{}/#", args.topic), format!("{}/device/+/config", args.discovery)]
 }
 
-/// What a topic of the bridge is about.
+/// The subject of a topic of the bridge.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Topic<'a> {
     /// Whether a node is there.
@@ -66,7 +66,7 @@ impl Bridge<'_> {
     pub(super) fn remember(&mut self, topic: String, payload: String) {
         let is_own = match Topic::of(&topic, self.args) {
             Some(_) if topic.ends_with("/config") => is_own(&payload, self.args),
-            // What is retained there is a wish of yesterday.
+            // A retained command is out of date.
             Some(_) => !topic.ends_with("/set"),
             None => false,
         };
@@ -75,7 +75,7 @@ impl Bridge<'_> {
         }
     }
 
-    /// The broker has told all that it has retained: what is not found yet is offline.
+    /// The broker has told all that it has retained: nodes that are not found yet are offline.
     pub(super) fn all_remembered(&mut self) {
         let is_online = |(topic, payload): &(&str, &str)| match Topic::of(topic, self.args) {
             Some(Topic::Availability { node }) => *payload == ONLINE && !self.nodes.contains_key(node),
@@ -86,7 +86,7 @@ impl Bridge<'_> {
             self.out.remark(format_args!("{} nodes of an earlier run are offline until they are found", away.len()));
         }
         away.into_iter().for_each(|topic| self.broker.publish(topic, OFFLINE.to_owned()));
-        // What was found before is newer than what was retained.
+        // The objects found so far are newer than the retained ones.
         let found: Vec<_> = self.nodes.iter().map(|(name, node)| (name.clone(), node.eojs.clone())).collect();
         found.iter().for_each(|(name, eojs)| self.forget_other_objects(name, eojs));
         self.broker.has_read();

@@ -2,7 +2,7 @@
 
 use echonet_lite::class::{Data, Number, Scaled, Unit, Value};
 
-/// What Home Assistant takes for "not known".
+/// Home Assistant's payload for "not known".
 pub(super) const UNKNOWN: &str = "None";
 
 /// How a value can be shown, after its data type.

@@ -1,4 +1,4 @@
-//! An object of a node as Home Assistant sees it: a device with its entities, and what they show.
+//! An object of a node as Home Assistant sees it: a device with its entities and their values.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -14,12 +14,12 @@ use crate::quirks::Quirks;
 use crate::render::coefficients;
 use crate::{names, render};
 
-/// What says which device it is, or how it is made: read once, shown with the device or not at all.
+/// The properties that identify the device, or tell how it is made: read once, shown with the device or not at all.
 const DESCRIPTION: PropertySet =
     PropertySet::of(&[0x81, 0x82, 0x83, 0x86, 0x8A, 0x8B, 0x8C, 0x8D, 0x8E, 0x97, 0x98, 0x9D, 0x9E, 0x9F]);
-/// Of these, what is read.
+/// Those of them that are read.
 const DESCRIBES: PropertySet = PropertySet::of(&[0x81, 0x82, 0x8C, 0x8D]);
-/// What is of interest when something is wrong.
+/// The properties that show a fault.
 const DIAGNOSTIC: PropertySet = PropertySet::of(&[0x88, 0x89, 0x9A]);
 
 /// The event of a command that was not carried out.
@@ -30,11 +30,11 @@ const TROUBLE: &str = "trouble";
 pub(super) enum Group {
     /// Everything, once.
     First,
-    /// What changes without a word.
+    /// Properties that change without an announcement.
     Silent,
-    /// What is announced: in case that an announcement was lost.
+    /// Properties that are announced: in case that an announcement was lost.
     Announced,
-    /// Who the node is: of its profile.
+    /// The identity of the node: from its profile.
     Identity,
 }
 
@@ -46,7 +46,7 @@ pub(super) struct Thing {
     pub(super) quirks: Quirks,
     /// The topics of its properties are below this one.
     pub(super) base: String,
-    /// What names it and its entities for ever.
+    /// The permanent id of it and its entities.
     unique: String,
     name: String,
     maker: Option<[u8; 3]>,
@@ -92,7 +92,7 @@ impl Thing {
         }
     }
 
-    /// What is asked for in a group.
+    /// The properties of a group to ask for.
     pub(super) fn properties(&self, group: Group) -> PropertySet {
         let all = self.shown().fold(PropertySet::EMPTY, |set, spec| {
             let counted_in = shown::leaves(spec.data).into_iter().flat_map(|leaf| coefficients(leaf.data));
@@ -131,7 +131,7 @@ impl Thing {
         format!("{discovery}/device/{}/config", self.unique)
     }
 
-    /// What Home Assistant is told of it, as the documentation of MQTT discovery has it: one message for a device.
+    /// Its description for Home Assistant, as the documentation of MQTT discovery has it: one message for a device.
     pub(super) fn description(&self, availability: [&str; 2]) -> Json {
         let mut components = Map::new();
         let whole = composite::component(self.class, &self.maps, &self.quirks.ranges, &self.base);
@@ -199,7 +199,7 @@ impl Thing {
         device
     }
 
-    /// What the device is called: by its room, and by its model or the end of its node's name where there may be several.
+    /// The name of the device: its room, and its model or the end of its node's name where there may be several.
     fn title(&self, area: Option<&str>, model: Option<String>) -> String {
         let node = self.unique.rsplit_once('_').map_or("", |(node, _)| node);
         let end = node.get(node.len().saturating_sub(4)..).unwrap_or_default();
@@ -241,7 +241,7 @@ impl Thing {
                 component.insert("enabled_by_default".into(), false.into());
             }
             found.push((id.clone(), component));
-            // What a number can be told beside numbers.
+            // The named codes of a number get a button each.
             if let (Kind::Number { names, .. }, true) = (&kind, writable) {
                 for choice in names {
                     let button = json!({
@@ -256,8 +256,8 @@ impl Thing {
         found
     }
 
-    /// Whether most users want to see an entity: what every device of the class has, and what is measured or detected. An air
-    /// conditioner has 70 others, which a user can switch on.
+    /// Whether most users want to see an entity: one that every device of the class has, or that is measured or
+    /// detected. An air conditioner has 70 others, which a user can switch on.
     fn is_of_use(&self, spec: &PropertySpec, component: &Map<String, Json>) -> bool {
         let is_own = self.class.properties.iter().any(|own| own.epc == spec.epc);
         let is_required = is_own && (spec.access.get.is_required() || spec.access.set.is_required());
@@ -273,7 +273,7 @@ impl Thing {
         is_required || is_measured || is_switch
     }
 
-    /// What is peculiar to a kind of entity.
+    /// The part of a component that depends on the kind of entity.
     fn component(&self, spec: &PropertySpec, kind: &Kind, readable: bool, writable: bool) -> Option<Map<String, Json>> {
         let (detection, epc) = (device_class::detection(self.class, spec.epc), spec.epc);
         let component = match (kind, writable) {
@@ -329,7 +329,7 @@ impl Thing {
         topics
     }
 
-    /// The topics of a property, and what they say.
+    /// The topics of a property, and their payloads.
     pub(super) fn topics(&self, epc: u8) -> Vec<(String, String)> {
         let Some((spec, value)) = self.value(epc) else { return Vec::new() };
         let is_shown = !DESCRIPTION.contains(epc);
@@ -339,7 +339,7 @@ impl Thing {
             let kind = Kind::of(data)?;
             let value = self.scaled(data, value)?;
             let payload = match (&kind, kind.payload(value)) {
-                // What cannot be chosen is no option.
+                // A value that cannot be chosen is no option.
                 (Kind::Choice { settable, .. }, text)
                     if self.maps.writable.contains(epc) && !settable.contains(&text) =>
                 {
@@ -361,7 +361,7 @@ impl Thing {
         of_properties.chain([composite::MODE, composite::ACTION].map(|name| format!("{}/{name}", self.base)))
     }
 
-    /// What a property says, by its newest form or an earlier one.
+    /// The value of a property, by its newest form or an earlier one.
     fn value(&self, epc: u8) -> Option<(&'static PropertySpec, Value<'_>)> {
         render::decode(self.class, epc, self.values.get(&epc)?)
     }

@@ -27,7 +27,7 @@ pub(super) struct Bulk {
 }
 
 impl Bulk {
-    /// What a body describes.
+    /// Reads the description in a body.
     ///
     /// # Errors
     /// It describes no bulk, or requests to devices that are not there.
@@ -83,7 +83,7 @@ fn call(web: &Web, request: &Json) -> Result<(String, Call), Problem> {
             return Err(Problem::range(wrong));
         }
     };
-    // What can be known to be wrong is said now, and not in the evening.
+    // A fault that is known now is reported now, and not at the time of the bulk.
     let device = web.home.device(id)?;
     if let Call::Get { name, .. } | Call::Put { name, .. } | Call::Act { name, .. } = &call {
         device.resource(name)?;

@@ -1,4 +1,4 @@
-//! What is asked of devices, over HTTP, for groups, in bulks and for histories alike.
+//! Calls to devices, over HTTP, for groups, in bulks and for histories alike.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,13 +15,13 @@ use super::device::{Device, Resource, Values, only_value};
 use super::problem::Problem;
 use super::value;
 
-/// What was written is read after this: some devices take a moment to do it.
+/// The time from a write to the read of its result: some devices take a moment to do it.
 const SETTLED: Duration = Duration::from_secs(2);
 
 /// How long a device that is not at its address is looked for.
 const FOUND: Duration = Duration::from_secs(5);
 
-/// What can be asked of a device.
+/// The calls to a device.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Call {
     /// All properties.
@@ -35,7 +35,7 @@ pub(super) enum Call {
 }
 
 impl Web {
-    /// Does what is asked of a device; what the answer says.
+    /// Makes a call to a device; returns the answer's body.
     ///
     /// # Errors
     /// There is no such device, it has no such resource, or it does not do it.
@@ -72,7 +72,7 @@ impl Web {
         let values = match first {
             None => self.fetch(device, epcs, true).await?,
             Some((epc, edt)) => {
-                // Nobody asks for another day meanwhile.
+                // No other request selects another day meanwhile.
                 let _alone = device.atomic.lock().await;
                 self.write(device, epc, &edt).await?;
                 self.fetch(device, epcs, true).await?
@@ -101,7 +101,7 @@ impl Web {
         self.home.take(device, self.home.certainty(device), &said);
         self.settle(device);
         let values = Values::from(said);
-        // What counts for numbers that are multiplied is what was sent.
+        // For a number that is multiplied, the sent value counts.
         let value = device.read(resource.spec, &values).filter(|value| !value.is_null());
         Ok(json!({ name: value.unwrap_or_else(|| body[name].clone()) }))
     }
@@ -194,7 +194,7 @@ impl Web {
     }
 }
 
-/// What is written before a property is read, as a query says.
+/// The write that has to precede the read of a property, by the query.
 ///
 /// # Errors
 /// The query says what it cannot, or only a part.
@@ -238,7 +238,7 @@ fn hex(edt: &[u8]) -> String {
     format!("0x{}", crate::render::hex(edt))
 }
 
-/// What became of a call, in a list of several.
+/// The outcome of a call, in a list of several.
 pub(super) fn outcome(device: &str, result: Result<Json, Problem>) -> Json {
     match result {
         Ok(body) => json!({ "deviceId": device, "status": StatusCode::OK.as_u16(), "body": body }),

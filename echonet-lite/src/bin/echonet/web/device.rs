@@ -13,9 +13,9 @@ use super::value;
 use crate::quirks::Quirks;
 use crate::render;
 
-/// What says which properties there are: the description does.
+/// The property maps: the description has their content.
 const MAPS: PropertySet = PropertySet::of(&[0x9D, 0x9E, 0x9F]);
-/// What says which device it is, or how it is made: asked for once.
+/// The properties that identify the device, or tell how it is made: asked for once.
 pub(super) const CONSTANT: PropertySet = PropertySet::of(&[0x82, 0x83, 0x8A, 0x8B, 0x8C, 0x8D, 0x8E]);
 
 /// Names that other issues of the device descriptions have for properties: class, code, name.
@@ -37,9 +37,9 @@ pub(super) type Values = HashMap<u8, Vec<u8>>;
 /// A device: all of it that does not change while it is there.
 #[derive(Debug)]
 pub(super) struct Device {
-    /// What names it for ever: letters, digits and `-`.
+    /// The permanent id: letters, digits and `-`.
     pub(super) id: String,
-    /// What its node has to be when something is asked of it or written to it.
+    /// The identity that its node must have when it gets a request.
     pub(super) node: NodeId,
     /// Where its node is.
     pub(super) addr: NodeAddr,
@@ -64,7 +64,7 @@ pub(super) struct Resource<'a> {
 }
 
 impl Device {
-    /// What is asked for now and then: the state that the device does not tell by itself.
+    /// The properties to ask for now and then: the state that the device does not announce.
     pub(super) fn silent(&self) -> PropertySet {
         self.state().difference(self.maps.announced)
     }
@@ -75,9 +75,9 @@ impl Device {
         specs.fold(PropertySet::EMPTY, |set, resource| set.with(resource.spec.epc))
     }
 
-    /// Its state: what can be read and changes.
+    /// Its state: the readable properties that change.
     pub(super) fn state(&self) -> PropertySet {
-        // What has to be set before it is read is not read by itself.
+        // A property that needs a write before it is read is not read by itself.
         let is_free = |epc: &u8| self.class.property(*epc).is_some_and(|spec| spec.atomic.is_none());
         self.readable().difference(CONSTANT).iter().filter(is_free).fold(PropertySet::EMPTY, PropertySet::with)
     }
@@ -151,7 +151,7 @@ impl Device {
         json!({ "type": format!("ECHONET_Lite{standard}"), "version": version })
     }
 
-    /// What the list of devices says of it.
+    /// Its entry in the list of devices.
     pub(super) fn profile(&self, values: &Values) -> Json {
         let release = values.get(&PROTOCOL).map_or((0, 0), |edt| match edt[..] {
             [_, _, letter, revision] => (letter, revision),
@@ -188,7 +188,7 @@ impl Device {
         description
     }
 
-    /// What the description says of a property.
+    /// The description of a property.
     pub(super) fn property(&self, resource: Resource<'_>) -> Json {
         let spec = resource.spec;
         let mut property = json!({
@@ -210,7 +210,8 @@ impl Device {
         property
     }
 
-    /// What may be said in the query of a property: the fields of the one that is written before it is read.
+    /// The parameters that the query of a property may have: the fields of the property that is written before the
+    /// read.
     pub(super) fn parameters(&self, spec: &PropertySpec) -> Vec<Parameter> {
         let first = spec.atomic.filter(|epc| self.maps.writable.contains(*epc));
         let Some(first) = first.and_then(|epc| self.class.property(epc)) else { return Vec::new() };
@@ -226,14 +227,14 @@ impl Device {
     }
 }
 
-/// What can be said in a query.
+/// A parameter of a query.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Parameter {
     pub(super) name: &'static str,
     pub(super) data: &'static Data,
 }
 
-/// What the description says of a property that can only be written.
+/// The description of a property that can only be written.
 pub(super) fn action(spec: &PropertySpec) -> Json {
     // With nothing to choose, nothing has to be said.
     let schema = if only_value(spec).is_some() { json!({}) } else { schema::of(spec) };

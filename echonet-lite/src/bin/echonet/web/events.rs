@@ -1,7 +1,7 @@
 //! `GET /events`: the home as server-sent events, first as it is, then what changes.
 //!
-//! `device` has a device's description with its values, `property` a new value, `status` whether it answers, `gone` one that
-//! is no more. Who cannot keep up is told everything anew.
+//! `device` has a device's description with its values, `property` a new value, `status` whether it answers, `gone` one
+//! that is no more. A reader that cannot keep up gets everything anew.
 
 use std::convert::Infallible;
 use std::pin::Pin;
@@ -50,7 +50,7 @@ pub(super) async fn events(State(web): State<Web>) -> Result<Response, Problem> 
 /// Tells a reader everything for as long as it listens.
 async fn tell(web: Web, reader: mpsc::Sender<Bytes>, _place: OwnedSemaphorePermit) {
     let (known, mut news) = web.home.read();
-    // Who sees the home wants to see it as it is now.
+    // A new reader needs current values, so plan the requests anew.
     web.home.replanned.notify_one();
     if !all(&reader, known).await {
         return;

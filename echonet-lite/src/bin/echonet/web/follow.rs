@@ -1,4 +1,4 @@
-//! What happens on the network, and what is asked for when.
+//! Events of the network, and the times of requests.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -149,8 +149,8 @@ impl Web {
         Ok(())
     }
 
-    /// Asks every node who it is, though nothing was heard: an announcement can be lost. What answers differently than before
-    /// comes as an event.
+    /// Asks every node for its identity, though nothing was heard: an announcement can be lost. A node that answers
+    /// differently than before comes as an event.
     fn recognize(&self) {
         let endpoint = self.endpoint.clone();
         tokio::spawn(async move {
@@ -168,7 +168,7 @@ impl Web {
 
     pub(super) fn search(&self) {
         let endpoint = self.endpoint.clone();
-        // What it finds comes as events; a search that cannot be made is made up for by the next.
+        // Nodes that it finds come as events; the next search makes up for one that fails.
         tokio::spawn(async move { endpoint.discover(SEARCH).await.map(drop) });
     }
 
@@ -188,7 +188,7 @@ impl Web {
     fn ask_for(&self, epcs: PropertySet, device: Arc<Device>) {
         let web = self.clone();
         tokio::spawn(async move {
-            // Who is silent now is asked again.
+            // A device that is silent now is asked again.
             let _ = web.fetch(&device, epcs, false).await;
             web.home.was_asked(&device.id);
         });

@@ -23,7 +23,7 @@ pub(super) struct Group {
 }
 
 impl Group {
-    /// What a body describes.
+    /// Reads the description in a body.
     ///
     /// # Errors
     /// It describes no group, or one of devices that are not there.
@@ -135,13 +135,13 @@ impl Web {
         self.home.state().groups.get(id).cloned()
     }
 
-    /// Asks all devices of a group the same; what became of it at each.
+    /// Makes the same call to all devices of a group; returns the outcome at each.
     async fn together(&self, id: &str, call: Call) -> Answer {
         let calls = self.group(id)?.devices.into_iter().map(|device| (device, call.clone())).collect();
         Ok(axum::Json(json!({ "results": self.all_at_once(calls).await })))
     }
 
-    /// Does several things at the same time; what became of each, in their order.
+    /// Makes several calls at the same time; returns their outcomes in order.
     pub(super) async fn all_at_once(&self, calls: Vec<(String, Call)>) -> Vec<Json> {
         let mut results = vec![Json::Null; calls.len()];
         let mut under_way = JoinSet::new();

@@ -1,5 +1,5 @@
-//! Who is served: requests to names that are ours, by who has the token if there is one; and nothing is changed for pages of
-//! other sites.
+//! Access to the server: the requested name must be ours, and the client must have the token if there is one. Pages of
+//! other sites can change nothing.
 
 use std::sync::Arc;
 
@@ -18,10 +18,10 @@ const VARIABLE: &str = "ECHONET_WEB_TOKEN";
 /// Fewer letters can be tried out.
 const SHORTEST: usize = 16;
 
-/// Who is served.
+/// The rules of access.
 #[derive(Debug)]
 pub(super) struct Guard {
-    /// Names of the server, besides addresses and those of this machine, for which nobody's DNS is asked: a page of another
+    /// Names of the server, besides addresses and those of this machine, for which no DNS is asked: a page of another
     /// name could become one of ours, by the address that its owner's DNS gives for it (DNS rebinding).
     hosts: Vec<String>,
     token: Option<String>,
@@ -90,9 +90,9 @@ impl Guard {
         None
     }
 
-    /// Whether a name, with a port or without, is ours. Who names none is no browser.
+    /// Whether a name, with a port or without, is ours. A request without a name comes from no browser.
     fn has(&self, host: &[u8]) -> bool {
-        // What ends in a number is an address to every browser, or nothing (WHATWG URL, section 3.5).
+        // A name that ends in a number is an address to every browser, or nothing (WHATWG URL, section 3.5).
         let is_address = host.iter().all(|byte| byte.is_ascii_digit() || matches!(byte, b'.' | b':'));
         if host.starts_with(b"[") || is_address {
             return true;
@@ -135,7 +135,7 @@ fn is_json(headers: &HeaderMap) -> bool {
     essence.unwrap_or_default().trim_ascii().eq_ignore_ascii_case(b"application/json")
 }
 
-/// Serves whom the guard lets in, and gives every refusal the form that the API has.
+/// Serves the requests that the guard lets in, and gives every refusal the form that the API has.
 pub(super) async fn guard(State(guard): State<Arc<Guard>>, request: Request, next: Next) -> Response {
     if let Some(problem) = guard.refusal(&request) {
         let mut response = problem.into_response();
@@ -161,7 +161,7 @@ pub(super) async fn guard(State(guard): State<Arc<Guard>>, request: Request, nex
     sealed(response)
 }
 
-/// Nobody guesses what an answer is, or keeps it.
+/// Adds headers so that clients neither guess the type of an answer nor keep it.
 fn sealed(mut response: Response) -> Response {
     let headers = response.headers_mut();
     headers.insert("x-content-type-options", HeaderValue::from_static("nosniff"));

@@ -1,4 +1,4 @@
-//! What properties said: at every change, or at regular times.
+//! Values of properties: at every change, or at regular times.
 
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
@@ -18,7 +18,7 @@ use super::value::excerpt;
 const USUAL: usize = 1000;
 pub(super) const MOST: usize = 10_000;
 pub(super) const ALL: usize = 100_000;
-/// The times between two samples, in seconds: some devices take as long to answer; and what is seldom is a year apart.
+/// The times between two samples, in seconds. The least is the response time of some devices; the greatest is a year.
 const INTERVALS: std::ops::RangeInclusive<u64> = 1..=31_536_000;
 
 /// A value, and when it was read, both as they are told.
@@ -42,7 +42,7 @@ pub(super) struct History {
 }
 
 impl History {
-    /// What a body describes.
+    /// Reads the description in a body.
     ///
     /// # Errors
     /// It describes no history, or one of a property that is not there.
@@ -138,12 +138,12 @@ impl Histories {
         self.0.iter().filter(|(_, history)| history.interval.is_some()).map(|(_, history)| history.due).min()
     }
 
-    /// What is to be read now, by device and property, once each.
+    /// The samples to take now, by device and property, once each.
     pub(super) fn due(&mut self, now: Instant) -> Vec<(String, String)> {
         let mut due = Vec::new();
         for history in self.0.iter_mut() {
             let Some(interval) = history.interval.filter(|_| history.due <= now) else { continue };
-            // What was missed is not made up for.
+            // Missed samples are not made up for.
             history.due = now + interval;
             due.push((history.device.clone(), history.property.clone()));
         }
@@ -204,7 +204,7 @@ impl Web {
             let web = self.clone();
             tokio::spawn(async move {
                 let call = super::calls::Call::Get { name: property.clone(), query: Vec::new() };
-                // Who does not answer leaves a gap.
+                // A device that does not answer leaves a gap.
                 let Ok(value) = web.call(&device, call).await else { return };
                 web.home.state().histories.sampled(&device, &property, &value[&property]);
             });

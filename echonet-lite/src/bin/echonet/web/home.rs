@@ -1,4 +1,4 @@
-//! What is known of the home, and who is told when it changes.
+//! The known state of the home, and the readers of its changes.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -19,7 +19,7 @@ use crate::directory::{Directory, Found, Namesake};
 use crate::names;
 use crate::quirks::Table;
 
-/// Messages that a slow reader may be behind; who is further behind is told everything anew.
+/// Messages that a slow reader may be behind. A reader that is further behind gets everything anew.
 const BEHIND: usize = 1024;
 
 /// How long a device has rest at least: readers may come as often as they like.
@@ -35,13 +35,13 @@ pub(super) type Message = Arc<str>;
 pub(super) struct Home {
     state: Mutex<State>,
     readers: broadcast::Sender<Message>,
-    /// Somebody wants values at other times than before.
+    /// A reader or a history needs values at other times than before.
     pub(super) replanned: Notify,
     /// A node has been found, perhaps at another address.
     pub(super) moved: Notify,
 }
 
-/// What is known.
+/// The known state.
 pub(super) struct State {
     devices: BTreeMap<String, Known>,
     /// The first part of the ids of a node's devices is its name.
@@ -51,7 +51,7 @@ pub(super) struct State {
     pub(super) histories: Histories,
 }
 
-/// What is known of a node that has told who it is.
+/// The result of meeting a node that has told its identity.
 pub(super) enum Met {
     /// These of its devices are new, or somewhere else.
     Devices(Vec<Arc<Device>>),
@@ -59,7 +59,7 @@ pub(super) enum Met {
     Elsewhere(NodeAddr),
 }
 
-/// A device, and what it last said.
+/// A device, and its latest values.
 pub(super) struct Known {
     pub(super) device: Arc<Device>,
     pub(super) values: Values,
@@ -107,20 +107,20 @@ impl Home {
         wanted.map(|known| Arc::clone(&known.device)).collect()
     }
 
-    /// Everything as messages, and what comes after that.
+    /// Everything as messages, and a receiver of the later ones.
     pub(super) fn read(&self) -> (Vec<Message>, broadcast::Receiver<Message>) {
         let state = self.state();
         (state.devices.values().map(Known::message).collect(), self.readers.subscribe())
     }
 
-    /// Whether somebody wants to know what devices do not announce.
+    /// Whether a reader needs values that devices do not announce.
     pub(super) fn is_watched(&self) -> bool {
         self.readers.receiver_count() > 0
     }
 
     fn tell(&self, make: impl FnOnce() -> Message) {
         if self.is_watched() {
-            // Without readers, nobody misses it.
+            // Without a reader, the message is dropped.
             let _ = self.readers.send(make());
         }
     }
@@ -196,7 +196,7 @@ impl Home {
         }
     }
 
-    /// Another node can have an address since: what comes from there says nothing until it has told who it is.
+    /// Another node can have an address since: its answers say nothing until it has told its identity.
     pub(super) fn doubt(&self, addr: NodeAddr) {
         self.state().directory.doubt(addr);
     }
@@ -270,7 +270,7 @@ impl Home {
     }
 
     /// The devices that are to be asked now, and for what: those that have told nothing yet for everything, the others for
-    /// what they do not announce, while somebody looks.
+    /// the values that they do not announce, while a reader is there.
     pub(super) fn due(&self, now: Instant) -> Vec<(Arc<Device>, PropertySet)> {
         let is_watched = self.is_watched();
         let mut state = self.state();
@@ -302,7 +302,7 @@ impl Home {
         }
     }
 
-    /// Whether what was written has to be read by whoever asks this; not if somebody else is about to.
+    /// Whether the caller has to read a written value; not if another task is about to.
     pub(super) fn settles(&self, id: &str) -> bool {
         let mut state = self.state();
         state.devices.get_mut(id).is_some_and(|known| !std::mem::replace(&mut known.is_settling, true))

@@ -1,8 +1,9 @@
 //! `echonet web`: the home by the ECHONET Lite Web API, and as a page.
 //!
-//! Every object of the network is a device of the API, its properties are resources with the names and values of the tables.
-//! What is asked for over HTTP is asked of the device; what devices announce, and what they are asked for while somebody looks,
-//! is told to readers of the stream of events. Groups, bulks and histories are kept here, within limits.
+//! Every object of the network is a device of the API, its properties are resources with the names and values of the
+//! tables. A request over HTTP becomes a request to the device. Readers of the stream of events get announcements of
+//! devices, and the values that devices are asked for while a reader is there. Groups, bulks and histories are kept
+//! here, within limits.
 
 mod bulks;
 mod calls;
@@ -43,7 +44,7 @@ use crate::{emulate, link, quirks};
 const NODES: usize = 8192;
 const REQUESTS: usize = 16_384;
 
-/// What every request is served with.
+/// The state that every request is served with.
 #[derive(Clone)]
 struct Web(Arc<Shared>);
 

@@ -166,7 +166,7 @@ fn item(path: &str) -> Json {
     if parameters.is_empty() { json!({}) } else { json!({ "parameters": parameters }) }
 }
 
-/// What bodies and answers are, and every class under its own name.
+/// The schemas of bodies and answers, and every class under its own name.
 fn schemas() -> Map<String, Json> {
     let mut schemas = Map::new();
     for fixed in [of_devices(), of_groups_and_bulks(), of_histories()] {

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 /// An answer of JSON.
 pub(super) type Answer = Result<Json<Value>, Problem>;
-/// What was made.
+/// The answer to a request that creates an entry.
 pub(super) type Created = Result<(StatusCode, Json<Value>), Problem>;
 
 /// Why a request came to nothing.
@@ -64,7 +64,7 @@ impl Problem {
         Self { allowed: Some(allowed), ..problem }
     }
 
-    /// The device said no, or what nobody understands.
+    /// The device refused, or its answer makes no sense.
     pub(super) fn device(message: impl Into<String>) -> Self {
         Self::new(StatusCode::INTERNAL_SERVER_ERROR, Kind::Device, message)
     }

@@ -1,4 +1,4 @@
-//! What requests bring: bodies of JSON, and which part of a list is wanted.
+//! The parts of a request: its body of JSON, and the wanted part of a list.
 
 use std::time::Duration;
 
@@ -51,12 +51,12 @@ async fn read(body: Body) -> Result<Bytes, Problem> {
     let read = tokio::time::timeout(PATIENCE, axum::body::to_bytes(body, BODY)).await;
     let slow =
         |_| Problem::malformed(StatusCode::REQUEST_TIMEOUT, format!("the body did not come within {PATIENCE:?}"));
-    // What broke off has nobody to be told.
+    // A client that broke off gets this answer in vain.
     let long = |_| Problem::malformed(StatusCode::PAYLOAD_TOO_LARGE, format!("a body has at most {BODY} bytes"));
     read.map_err(slow)?.map_err(long)
 }
 
-/// What stands behind the `?`, in its order.
+/// The pairs behind the `?`, in their order.
 pub(super) struct Pairs(pub(super) Vec<(String, String)>);
 
 impl<S: Send + Sync> FromRequestParts<S> for Pairs {

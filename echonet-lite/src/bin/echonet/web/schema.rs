@@ -1,4 +1,4 @@
-//! What a property can say, as JSON Schema with the words that the guideline adds: `unit`, `values` with their `edt`,
+//! The values of a property, as JSON Schema with the words that the guideline adds: `unit`, `values` with their `edt`,
 //! `coefficient`.
 
 use echonet_lite::class::{Class, Data, Number, Numeric, PropertySpec, Scaled, State, States, Unit};
@@ -104,7 +104,7 @@ fn of_number(number: &Number) -> Json {
     if number.unit != Unit::None {
         schema.insert("unit".into(), unit(number.unit).into());
     }
-    // What it is multiplied with moves the bounds and the steps.
+    // A coefficient moves the bounds and the steps.
     if number.coefficients.is_empty() {
         schema.insert("minimum".into(), json_of(number.minimum, number.exponent));
         schema.insert("maximum".into(), json_of(number.maximum, number.exponent));

@@ -34,18 +34,18 @@ pub(super) async fn serve(listener: TcpListener, router: Router) {
             let _place = place;
             let mut http = http1::Builder::new();
             http.timer(TokioTimer::new()).header_read_timeout(PATIENCE).max_buf_size(HEAD);
-            // What goes wrong with a connection, its client knows.
+            // The client sees a fault of its connection itself.
             let _ = http.serve_connection(TokioIo::new(stream), service).await;
         });
     }
 }
 
-/// Sends what is to be sent at once, and gives up who takes nothing.
+/// Sends data at once, and gives up a client that reads nothing.
 fn prepare(stream: &TcpStream) {
     let _ = stream.set_nodelay(true);
     #[cfg(target_os = "linux")]
     {
-        // Without it, who reads nothing holds a place for as long as it likes.
+        // Without it, a client that reads nothing holds a place for as long as it likes.
         let _ = socket2::SockRef::from(stream).set_tcp_user_timeout(Some(PATIENCE));
     }
 }

@@ -1,4 +1,4 @@
-//! Groups, bulks and histories: what clients have made, by names that the server gives.
+//! Groups, bulks and histories: entries that clients have made, by names that the server gives.
 
 use std::collections::BTreeMap;
 
@@ -118,7 +118,7 @@ pub(super) fn names(body: &Json) -> Result<Json, Problem> {
     ))
 }
 
-/// Refuses fields that mean nothing, so that nobody waits for what a misspelt one should do.
+/// Refuses fields that mean nothing, so that a misspelt one is an error and not without effect.
 ///
 /// # Errors
 /// The body is no object, or has a field that is not among the known.

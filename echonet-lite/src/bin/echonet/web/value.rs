@@ -9,8 +9,8 @@ use crate::render::{arms, coefficients};
 /// The product of the values of some properties of the same object; none if one of them is not known.
 pub(super) type Factors<'a> = &'a dyn Fn(&'static [u8]) -> Option<Scaled>;
 
-/// What a value of a type is as JSON: numbers without their unit, multiplied with what they are counted in (`null` where that
-/// is not known), `true` and `false` as those, everything else as text.
+/// A value of a type as JSON: numbers without their unit, multiplied with their coefficients (`null` where those are
+/// not known), `true` and `false` as those, everything else as text.
 pub(super) fn json(value: Value<'_>, data: &'static Data, factors: Factors<'_>) -> Json {
     match value {
         Value::Number(number) => {
@@ -117,7 +117,7 @@ fn fields(map: &Map<String, Json>) -> Vec<String> {
     map.iter().map(|(name, value)| format!("{name}: {}", text(value))).collect()
 }
 
-/// The beginning of what somebody sent.
+/// The beginning of a client's value.
 pub(super) fn excerpt(json: &Json) -> String {
     format!("`{:.60}`", json.to_string())
 }
@@ -179,7 +179,7 @@ mod tests {
         check("homeAirConditioner", "targetTemperature", document!(null), "typeError", "null");
     }
 
-    /// What every class can say is taken when it is said back.
+    /// Every value of every class can be read back from its own JSON.
     #[test]
     fn defaults_of_all_classes_come_back() {
         let (mut count, mut buffer) = (0, [0; 255]);

@@ -102,7 +102,7 @@ fn a_damaged_snapshot_in_front() {
     }
 }
 
-/// One that is commands has none: what is cut between two of them is not noticed, as in the genuine server.
+/// A base of commands has no checksum: a cut between two of them goes unnoticed, as in the genuine server.
 #[test]
 fn damaged_commands_in_front() {
     let files = Files::new(false);
@@ -117,7 +117,7 @@ fn damaged_commands_in_front() {
     assert!(refused > 400);
 }
 
-/// Nothing panics, whatever a bit says; what stands before it is there, or the server does not start.
+/// No flipped bit causes a panic. The commands before it are there, or the server does not start.
 #[test]
 fn bits_of_commands_that_are_turned_over() {
     let files = Files::new(true);

@@ -1,4 +1,4 @@
-//! A disk that fails and works again: what was said is all there in the end, or the server has ended as it promises to.
+//! A disk that fails and works again: all changes are there in the end, or the server has ended as it promises to.
 
 use std::io::ErrorKind;
 

@@ -1,4 +1,4 @@
-//! Writer, rewrite and loader, without clients and threads: what is kept is how often was added to a counter, and the numbers so far.
+//! Writer, rewrite and loader, without clients and threads. The data is the number of additions to a counter, and the numbers so far.
 
 use std::io::{self, Write as _};
 use std::path::PathBuf;

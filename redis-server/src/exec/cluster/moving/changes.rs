@@ -1,4 +1,4 @@
-//! What of the journal concerns slots that move.
+//! The part of the journal that concerns slots that move.
 
 use std::io;
 use std::sync::Arc;
@@ -56,7 +56,7 @@ impl Changes {
         let (before, end) = (self.reader.offset(), self.instance.journal.offset());
         let mut pieces = std::mem::take(&mut self.pieces);
         self.reader.read(ROUND, &mut pieces);
-        // What is for replicas only has no keys.
+        // A piece for replicas only has no keys.
         for piece in pieces.iter().filter(|piece| !piece.is_apart) {
             self.pick(piece, commands)?;
         }
@@ -69,8 +69,8 @@ impl Changes {
         Ok(after - before)
     }
 
-    /// Units are appended as wholes, so a piece has whole commands. What stands around them (MULTI, EXEC) has no keys, and is
-    /// not needed: nobody sees the slots before all of them are there.
+    /// Units are appended as wholes, so a piece has whole commands. The commands around them (MULTI, EXEC) have no keys, and
+    /// are not needed: no client sees the slots before all of them are there.
     fn pick(&mut self, piece: &Piece, commands: &mut Vec<u8>) -> io::Result<()> {
         let limits = RequestLimits::OF_SERVERS;
         let bytes = &piece.bytes;

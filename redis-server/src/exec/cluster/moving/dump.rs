@@ -1,10 +1,10 @@
-//! What a slot holds at one moment, as commands that make it of nothing.
+//! The content of a slot at one moment, as commands that make it of nothing.
 //!
-//! A slot is a shard, and whoever changes its keys tells the journal under its lock: who has it locked knows where in the
-//! stream of changes it stands. So slots are dumped one by one, and of each the changes count that come behind its own moment; no
-//! moment is common to all. A slot that has much is not locked for so long: its keys are marked, as a slow call does, so that
-//! those wait who want to change them, and nobody else. Nor are the processors taken from others for so long: it rests between the
-//! pieces of a large value.
+//! A slot is a shard, and a thread that changes its keys tells the journal under its lock. So a thread that has it locked knows
+//! where in the stream of changes it stands. Slots are dumped one by one. For each, only changes behind its own moment count; no
+//! moment is common to all. A slot that has much is not locked for so long: its keys are marked, as a slow call does, so that only
+//! clients that want to change them wait. The dump rests between the pieces of a large value, so that it does not take the
+//! processors from others either.
 
 use std::collections::HashSet;
 use std::io::{self, Write};
@@ -26,7 +26,7 @@ const LOCKED_MAX: usize = 2 * 1024 * 1024;
 /// How long it waits for others between two looks.
 const NAP: Duration = Duration::from_millis(1);
 
-/// What is taken under the lock, until it is too much.
+/// The commands that are taken under the lock, until they are too much.
 struct Bounded<'a>(&'a mut Vec<u8>);
 
 impl Write for Bounded<'_> {
@@ -43,7 +43,7 @@ impl Write for Bounded<'_> {
     }
 }
 
-/// What is taken while nothing is locked: between two pieces others have the processor.
+/// The commands that are taken while nothing is locked: between two pieces others have the processor.
 struct Resting<'a> {
     commands: &'a mut Vec<u8>,
     pace: &'a mut Pace,
@@ -65,7 +65,7 @@ impl Write for Resting<'_> {
 /// `goes_on` is asked while others have to be waited for.
 ///
 /// # Errors
-/// What `goes_on` says.
+/// The error of `goes_on`.
 pub(super) fn dump(
     worker: &Worker,
     slot: u16,
@@ -75,7 +75,7 @@ pub(super) fn dump(
 ) -> io::Result<u64> {
     let instance = &worker.instance;
     loop {
-        // What a script has done so far is in the journal when it has ended.
+        // A script's changes are in the journal when it has ended.
         let Some(inside) = instance.exclusive.try_enter(&worker.activity) else {
             goes_on()?;
             thread::sleep(NAP);
@@ -132,7 +132,7 @@ fn dump_marked(
         slow::lend(&mut view, &keys);
         commands.clear();
         let mut writer = PlainWriter::new(&mut *commands);
-        // What has come to the slot since its keys were marked is not marked.
+        // Keys that have come to the slot since the marking are not marked.
         let marked: HashSet<&[u8]> = names.iter().map(|name| &**name).collect();
         let offset = database.read_slot(slot, |entries| {
             let offset = instance.journal.offset();

@@ -73,7 +73,7 @@ enum Ended {
 impl From<io::Error> for Ended {
     fn from(error: io::Error) -> Self {
         match error.kind() {
-            // What this server says itself.
+            // This server's own errors.
             io::ErrorKind::Other => Self::Failed(error.to_string()),
             _ => lost(&error.to_string()),
         }
@@ -309,7 +309,7 @@ impl Wire {
         }
     }
 
-    /// What the target has said, if it says something within a moment.
+    /// The target's words, if it says something within a moment.
     fn hear(&mut self) -> Result<Vec<Word>, Ended> {
         self.listened = Instant::now();
         self.stream.socket().set_read_timeout(Some(LISTEN))?;

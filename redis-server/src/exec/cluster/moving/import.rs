@@ -1,5 +1,5 @@
-//! The target's side of a move: what the source sends is run on a thread of its own, as its clients' commands are, but for nobody
-//! to see. The connection (`runtime/import.rs`) only moves bytes.
+//! The target's side of a move. A thread of its own runs the source's commands as those of clients are run, but hidden from all
+//! clients. The connection (`runtime/import.rs`) only moves bytes.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -30,7 +30,7 @@ const CHUNKS: usize = 8;
 const NAP: Duration = Duration::from_millis(1);
 /// How often the machine hears that something comes.
 const ALIVE: Duration = Duration::from_secs(1);
-/// How many times as long as it works it rests where clients are served: what it does is most of the work of a move.
+/// The ratio of rest to work where clients are served: this thread does most of the work of a move.
 const REST: u32 = 1;
 /// Bytes of room that are kept when a large value has passed.
 const ROOM_KEPT: usize = 1024 * 1024;
@@ -39,7 +39,7 @@ const ROOM_KEPT: usize = 1024 * 1024;
 pub struct Landing {
     /// Takes what comes, up to some chunks at a time.
     pub input: Sender<Bytes>,
-    /// What is to be said, and when it is over.
+    /// The words to be sent, and the end.
     pub line: Arc<Line>,
 }
 
@@ -80,7 +80,7 @@ struct Lander {
     replay: Replay,
     name: NodeId,
     slots: Arc<SlotSet>,
-    /// What has come and has not run, and how far the command at its head is parsed.
+    /// Bytes that have come and have not run, and how far the command at their head is parsed.
     input: Vec<u8>,
     parser: Parser,
     spans: Vec<Span>,
@@ -229,7 +229,7 @@ impl Lander {
         Ok(())
     }
 
-    /// What the source says besides.
+    /// Handles the source's other words.
     fn take_word(&self, args: Args<'_>) -> Result<(), String> {
         let Some(word) = Word::parse(args.from(2).iter()) else {
             // Valkey tells what else it can do.

@@ -1,8 +1,9 @@
-//! Slots that move as a whole, as far as they are data and connections: what the machine orders (`cluster::moves`) is done here.
+//! Slots that move as a whole, as far as they are data and connections. This module carries out the orders of the machine
+//! (`cluster::moves`).
 //!
 //! - `export` the source's connection, on a thread of its own
-//! - `dump` what a slot holds, as commands
-//! - `changes` what of the journal concerns the slots
+//! - `dump` the content of a slot, as commands
+//! - `changes` the part of the journal that concerns the slots
 //! - `import` the target's thread, which runs what comes
 
 mod changes;
@@ -23,7 +24,7 @@ use crate::cluster::moves::{MoveInfo, Order, Progress, Ranges, Settled, parse_ra
 use crate::cluster::{NodeId, SlotSet};
 use crate::exec::instance::Instance;
 
-/// The way of orders to who has a move's connection.
+/// The way of orders to the owner of a move's connection.
 #[derive(Debug, Default)]
 pub struct Line {
     orders: Mutex<VecDeque<Order>>,
@@ -36,7 +37,7 @@ impl Line {
         self.waker.wake();
     }
 
-    /// What is to be done next.
+    /// The next order.
     pub fn take(&self) -> Option<Order> {
         lock(&self.orders).pop_front()
     }
@@ -52,7 +53,7 @@ impl Line {
     }
 }
 
-/// What is known of moves beside the machine.
+/// The state of moves beside the machine.
 #[derive(Debug, Default)]
 pub(super) struct Moving {
     lines: Mutex<BTreeMap<NodeId, Arc<Line>>>,
@@ -69,7 +70,7 @@ impl Moving {
         Arc::clone(lock(&self.lines).entry(name).or_default())
     }
 
-    /// Whoever still has the connection ends it.
+    /// Orders the end of the connection, if there still is one.
     fn close(&self, name: NodeId) {
         let line = lock(&self.lines).remove(&name);
         line.iter().for_each(|line| line.push(Order::End));
@@ -93,12 +94,12 @@ impl Cluster {
         }
     }
 
-    /// What is done before anybody else sees what the machine has decided.
+    /// Hides the slots before any client sees the machine's decision.
     pub(super) fn hide(instance: &Instance, slots: &SlotSet) {
         instance.database(0).hide(slots.iter());
     }
 
-    /// An import is over: nothing is hidden any more, and those who have the stream of changes are told.
+    /// An import is over: nothing is hidden any more, and readers of the stream of changes are told.
     pub(super) fn settle(instance: &Instance, name: NodeId, settled: &Settled) {
         instance.database(0).show_slots(settled.slots.iter());
         if !settled.is_told || instance.replication.is_replica() {
@@ -155,7 +156,7 @@ impl Cluster {
         self.moving.open(name);
     }
 
-    /// Nobody brings them.
+    /// Ends the connection of a move that is not expected any more.
     pub(crate) fn expect_no_more(&self, name: NodeId) {
         self.moving.close(name);
     }
@@ -178,14 +179,14 @@ impl Cluster {
         self.with(instance, |machine, _| machine.imports()).unwrap_or_default()
     }
 
-    /// What a snapshot says of imports that are under way: their names and slots. Nothing if there are none.
+    /// A snapshot's note of imports that are under way: their names and slots. Empty if there are none.
     pub(crate) fn note_of_imports(&self, instance: &Instance) -> String {
         let imports = self.imports(instance);
         let notes: Vec<String> = imports.iter().map(|(name, slots)| format!("{name} {}", Ranges(slots))).collect();
         notes.join(";")
     }
 
-    /// What [`Cluster::note_of_imports`] has said when the snapshot was made that is loaded now.
+    /// Reads the note by [`Cluster::note_of_imports`] in the snapshot that is loaded now.
     pub(crate) fn take_note_of_imports(&self, instance: &Instance, note: &str) {
         for import in note.split(';') {
             let Some((name, slots)) = parse_note(import) else {

@@ -21,7 +21,7 @@ const ROOM_KEPT: usize = 1024 * 1024;
 /// Runs what the primary sends, in its order.
 pub(super) struct Applier {
     replay: Replay,
-    /// What has come since the last whole unit: bytes of a transaction that is not complete stay here.
+    /// Bytes since the last whole unit: those of a transaction that is not complete stay here.
     input: Vec<u8>,
     /// Where in it that begins which has not run, and how far the command there is parsed.
     at: usize,
@@ -38,7 +38,7 @@ pub(super) struct Applier {
 impl Applier {
     pub(super) fn new(instance: &Arc<Instance>) -> Self {
         let mut replay = Replay::new(Worker::of_link(Arc::clone(instance)));
-        // What comes next may go on with what is here.
+        // The stream may go on in the database that the journal has selected.
         replay.client.db = instance.journal.database().unwrap_or(0);
         Self {
             replay,

@@ -1,4 +1,4 @@
-//! What a replica and its primary say to each other before the stream: without a socket.
+//! The handshake of a replica and its primary before the stream, without a socket.
 //!
 //! ```text
 //! PING ─▶ AUTH, if there is a password ─▶ REPLCONF listening-port, ip-address, capa ─▶ PSYNC ─┬─▶ +CONTINUE: the stream
@@ -15,7 +15,7 @@ const LINE_MAX: usize = 64 * 1024;
 /// Length of a replication id, and of the mark that tells the end of a snapshot.
 pub(super) const ID: usize = 40;
 
-/// What a replica says of itself.
+/// A replica's statements about itself.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Introduction {
     pub(super) user: Option<String>,
@@ -36,7 +36,7 @@ pub(super) enum Length {
     Mark([u8; ID]),
 }
 
-/// What the primary has agreed to.
+/// The primary's agreement.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Agreed {
     /// The stream goes on where it was; it may have another name now.
@@ -121,7 +121,7 @@ impl Handshake {
         self.has_asked
     }
 
-    /// What came behind the agreement.
+    /// The bytes behind the agreement.
     pub(super) fn rest(self) -> Vec<u8> {
         self.input
     }
@@ -207,7 +207,7 @@ fn is_temporary(line: &str) -> bool {
     ["-NOMASTERLINK", "-LOADING", "-BUSY", "-MASTERDOWN"].iter().any(|error| line.starts_with(error))
 }
 
-/// What stands in front of a snapshot.
+/// Parses the line in front of a snapshot.
 fn head(line: &str) -> Option<Length> {
     let text = line.strip_prefix('$')?;
     match text.strip_prefix("EOF:") {
@@ -276,7 +276,7 @@ mod tests {
         Introduction { port: 7000, ..Introduction::default() }
     }
 
-    /// What a replica says and concludes where the primary answers so, whatever the pieces in which that comes.
+    /// The replica's bytes, its conclusion and the rest where the primary answers so, in pieces of `piece` bytes.
     fn talk(
         introduction: &Introduction,
         answers: &[&str],
@@ -367,7 +367,7 @@ mod tests {
             for (length, sent) in [(Length::Bytes(300), 320), (Length::Mark(mark), 300)] {
                 let mut bytes: Vec<u8> = (0..sent).map(|n| n as u8).collect();
                 if matches!(length, Length::Mark(_)) {
-                    // What looks like the mark's beginning is none.
+                    // Bytes that look like the mark's beginning are none.
                     bytes[200..230].fill(b'm');
                     bytes.extend_from_slice(&mark);
                 }

@@ -38,7 +38,7 @@ const DOUBLINGS: u32 = 6;
 const ACKNOWLEDGE: Duration = Duration::from_secs(1);
 /// Bytes that are read at once.
 const READ: usize = 256 * 1024;
-/// Bytes of the stream that are held while clients are paused, about: what comes behind them waits at the primary's.
+/// Bytes of the stream that are held while clients are paused, about. The bytes behind them wait on the primary's side.
 const HELD_MAX: usize = 16 * 1024 * 1024;
 
 /// How far the link to the primary is.
@@ -66,7 +66,7 @@ impl LinkStage {
     }
 }
 
-/// Whom this server follows.
+/// The primary that this server follows.
 #[derive(Clone, Debug)]
 pub struct Primary {
     /// Where it is.
@@ -87,7 +87,7 @@ pub struct Primary {
     pub had_stream: bool,
     /// Snapshots in a row that could not be loaded.
     pub failed_syncs: FailedSyncs,
-    /// Which of those whom it has followed: a thread that follows another one ends.
+    /// The number of this choice of a primary: a thread that follows another one ends.
     generation: u64,
     /// The connection to it.
     connection: Option<Arc<ClientShared>>,
@@ -117,7 +117,7 @@ impl FailedSyncs {
 
 /// Why a link has ended.
 enum Ended {
-    /// Somebody else is to be followed, or nobody, or the server ends.
+    /// The server is to follow another primary, or none, or ends.
     Obsolete,
     /// By a client, maybe in a transaction that does more.
     Killed,
@@ -331,7 +331,8 @@ impl Link {
             return Err(Ended::Obsolete);
         }
         applier.receive(bytes).map_err(Ended::Lost)?;
-        // Before the primary is told how far this server is. What another thread is writing it will be told the next time.
+        // Must come before the primary is told how far this server is. The next report covers bytes that another thread is
+        // still writing.
         let _ = self.instance.aof.holds(&self.instance);
         Ok(())
     }
@@ -364,7 +365,7 @@ impl Link {
         let mut told = Instant::now();
         // Up to where the disk must have what the primary has asked for.
         let mut owed: Option<u64> = None;
-        // What has come while clients are paused.
+        // Bytes that have come while clients are paused.
         let mut held = rest.to_vec();
         loop {
             let is_paused = || self.instance.asked_pause(now_ms()).is_some();
@@ -401,7 +402,7 @@ impl Link {
     }
 }
 
-/// What this server says of itself.
+/// This server's statements about itself.
 fn introduction(instance: &Instance) -> Introduction {
     let config = &instance.config;
     let announced = config.uint(settings::REPLICA_ANNOUNCE_PORT);
@@ -552,7 +553,7 @@ impl<'l> Wire<'l> {
 }
 
 impl Link {
-    /// What it means that the primary has been silent for too long.
+    /// The error for a primary that has been silent for too long.
     fn silence(&self) -> &'static str {
         match self.with_primary(|primary| primary.stage) {
             Some(LinkStage::Connected) => "MASTER timeout: no data nor PING received...",

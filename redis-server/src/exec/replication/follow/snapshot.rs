@@ -29,7 +29,7 @@ pub(super) struct Incoming<'i> {
     pub(super) id: &'i str,
     pub(super) offset: u64,
     pub(super) length: Length,
-    /// What has come of it with the answer.
+    /// The part of it that has come with the answer.
     pub(super) first: &'i [u8],
 }
 
@@ -105,7 +105,7 @@ impl Link {
             return Err(refused_as_empty());
         }
         self.check(wire, &temporary.0)?;
-        // What they write is of no use any more.
+        // A snapshot in the making is of no use any more.
         self.instance.background.abort_and_wait();
         let keeps = self.pause_aof();
         let loaded = self.alone().and_then(|alone| self.load(wire, &temporary.0, incoming, alone));
@@ -125,7 +125,7 @@ impl Link {
     /// Takes a file for all data, alone with it.
     fn load(&self, wire: &mut Wire<'_>, path: &Path, incoming: &Incoming<'_>, alone: Alone) -> Result<(), Ended> {
         let instance = &self.instance;
-        // As at the start, nobody is told LOADING for little.
+        // As at the start, clients are not told LOADING for little.
         let size = path.metadata()?.len();
         let is_told = size >= instance.config.uint(settings::LOADING_PROCESS_EVENTS_INTERVAL_BYTES);
         instance.loading.begin_again(size);
@@ -138,7 +138,7 @@ impl Link {
         let loaded = alive(wire, || snapshot::load_in_place(instance, &RealDisk, path, &alone));
         self.loaded(&loaded, incoming, &alone);
         drop(alone);
-        // What is here when the server ends must not be saved for all that there was.
+        // A server that ends now must not save its incomplete data in place of the old data.
         if is_told && !instance.is_ending() {
             instance.exclusive.end_loading();
         }
@@ -150,7 +150,7 @@ impl Link {
         let instance = &self.instance;
         match loaded {
             Ok(()) => instance.replication.begin_as(instance, id, *offset, alone),
-            // What there is belongs to no stream.
+            // The data that is there belongs to no stream.
             Err(_) => {
                 instance.replication.forget(instance, alone);
                 snapshot::empty(instance, alone);
@@ -212,7 +212,7 @@ impl Link {
     /// Waits for room: the primary waits too, then.
     fn hand_on(&self, sender: &SyncSender<Vec<u8>>, bytes: &[u8]) -> Result<(), Ended> {
         if bytes.is_empty() {
-            // That would be the end for who reads, who may have left by then.
+            // An empty piece would be the end for the reader, which may have left by then.
             return Ok(());
         }
         let mut piece = bytes.to_vec();
@@ -298,7 +298,7 @@ fn not_loaded(error: LoadError) -> Ended {
     }
 }
 
-/// Does `work`, while the primary is told now and then that somebody is there.
+/// Does `work`, while the primary is told now and then that this server is there.
 fn alive<R: Send>(wire: &mut Wire<'_>, work: impl FnOnce() -> R + Send) -> R {
     thread::scope(|scope| {
         let worker = scope.spawn(work);
@@ -315,7 +315,7 @@ fn alive<R: Send>(wire: &mut Wire<'_>, work: impl FnOnce() -> R + Send) -> R {
     })
 }
 
-/// What clients are shown while a snapshot is loaded beside the data, until this is dropped.
+/// The state that clients see while a snapshot is loaded beside the data, until this is dropped.
 struct Shown<'l> {
     link: &'l Link,
     /// While clients are told LOADING.
@@ -351,7 +351,7 @@ impl Drop for Shown<'_> {
     }
 }
 
-/// What comes, as it is handed on.
+/// The bytes that come, as they are handed on.
 struct Pieces {
     receiver: Receiver<Vec<u8>>,
     piece: Vec<u8>,

@@ -17,7 +17,8 @@ pub(in crate::exec) enum Transport {
 }
 
 impl Transport {
-    /// What the configuration wants of a connection that has just been made; its handshake is done within the socket's time-outs.
+    /// Wraps a connection that has just been made as the configuration wants. Its handshake is done within the socket's
+    /// time-outs.
     pub(in crate::exec) fn of(stream: TcpStream, host: &str, config: &Config) -> io::Result<Self> {
         if !config.is_on(settings::TLS_REPLICATION) {
             return Ok(Self::Plain(stream));

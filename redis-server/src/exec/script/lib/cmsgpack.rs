@@ -9,7 +9,7 @@ use super::{MAX_DEPTH, MAX_OUTPUT};
 /// Tables within tables beyond this depth are written as nil.
 const MAX_NESTING: usize = 16;
 
-/// How many values may be returned: what fits on Lua's stack from C.
+/// How many values may be returned: the most that fit on Lua's stack from C.
 const MAX_RESULTS: usize = 7998;
 
 const TOO_MANY: &str = "stack overflow (too many return values at once; use unpack_one or unpack_limit instead.)";

@@ -1,7 +1,7 @@
 //! The libraries that scripts of Redis 7.0 have besides Lua's own: `cjson`, `cmsgpack`, `bit` and `struct`.
 //!
-//! Each is a table of functions in Rust. What they return, what they refuse, and the text of the refusal equal those of the
-//! C libraries that the genuine server loads. Errors are mlua's `RuntimeError`, whose text is all that a script is to see.
+//! Each is a table of functions in Rust. Their results, their refusals and the texts of these equal those of the C
+//! libraries that the genuine server loads. Errors are mlua's `RuntimeError`, whose text is all that a script is to see.
 
 mod bit;
 mod call;

@@ -24,7 +24,7 @@ pub(super) fn general(value: f64, precision: usize) -> Vec<u8> {
     trimmed(&format!("{value:.decimals$}")).into_bytes()
 }
 
-/// A double without its fraction, as x86-64 converts it: what does not fit is the smallest integer.
+/// A double without its fraction, as x86-64 converts it: a value that does not fit is the smallest integer.
 pub(super) fn to_i64(value: f64) -> i64 {
     const LIMIT: f64 = 9_223_372_036_854_775_808.0;
     if (-LIMIT..LIMIT).contains(&value) { value as i64 } else { i64::MIN }

@@ -90,7 +90,7 @@ impl<'a> Format<'a> {
         size.wrapping_sub(position & size.wrapping_sub(1)) & size.wrapping_sub(1)
     }
 
-    /// What is no item: byte order, alignment, space.
+    /// Handles letters that are no items: byte order, alignment, space.
     fn control(&mut self, call: &Call<'_>, letter: u8) -> Result<()> {
         match letter {
             b' ' => {}
@@ -224,7 +224,7 @@ fn counted(call: &Call<'_>, results: &mut Vec<Value>) -> Result<usize> {
     Ok(to_u64(size) as usize)
 }
 
-/// What `size` bytes say, of which only eight fit into C's integer.
+/// The number in these bytes, of which only eight fit into C's integer.
 fn unsigned(bytes: &[u8], big: bool) -> u64 {
     let join = |value: u64, byte: &u8| value << 8 | u64::from(*byte);
     if big { bytes.iter().fold(0, join) } else { bytes.iter().rev().fold(0, join) }

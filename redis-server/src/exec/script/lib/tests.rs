@@ -69,7 +69,7 @@ fn ours(expression: &str) -> String {
     shown.to_string_lossy()
 }
 
-/// The table: what follows `--` is a remark, an empty line is nothing.
+/// The table: a line that begins with `--` is a remark, an empty line is nothing.
 const EXPRESSIONS: &str = include_str!("expressions.txt");
 
 #[test]

@@ -1,11 +1,11 @@
-//! What mlua has no safe form for: functions that raise Lua errors as C functions do, without a Rust frame that owns
-//! anything between the error and who catches it; the way of a call through Lua's stack; and leaving the stack of a
-//! script that takes too long.
+//! Functions for which mlua has no safe form. They raise Lua errors as C functions do, without a Rust frame that owns
+//! anything between the error and its catcher. They take a call through Lua's stack, and leave the stack of a script
+//! that takes too long.
 //!
-//! What holds for every function here that Lua calls (`extern "C-unwind"`): Lua passes a valid state whose stack has room
-//! for `LUA_MINSTACK` (20) more values. A function of Lua's may raise an error, which drops our frames by `longjmp`, so
-//! where one may, no frame holds a value with a destructor; what owns memory lies in the [`Request`] or in the script of
-//! the thread ([`call`]), which outlive the call. Rust code that may panic is behind `catch_unwind`.
+//! Every function here that Lua calls (`extern "C-unwind"`) relies on the following. Lua passes a valid state whose stack
+//! has room for `LUA_MINSTACK` (20) more values. A function of Lua's may raise an error, which drops our frames by
+//! `longjmp`, so where one may, no frame holds a value with a destructor. Values that own memory lie in the [`Request`]
+//! or in the script of the thread ([`call`]), which outlive the call. Rust code that may panic is behind `catch_unwind`.
 #![allow(unsafe_code, reason = "Lua's C interface; each block has its proof")]
 
 mod sandbox;
@@ -35,7 +35,7 @@ const HOOK_PERIOD: c_int = 100_000;
 const GC_PAUSE: c_int = 200;
 /// The same while little lives, so that scripts that leave little garbage are not held up.
 const GC_PAUSE_SMALL: c_int = 400;
-/// What is little, in bytes: `Vm` has it collected between two scripts.
+/// Less memory than this is little, in bytes: `Vm` has it collected between two scripts.
 pub(super) const SMALL: usize = 1024 * 1024;
 
 thread_local! {
@@ -53,7 +53,7 @@ pub(super) fn interruptible<R>(yielder: &Yielder<(), Client>, work: impl FnOnce(
     result
 }
 
-/// Leaves the stack of the script of this thread, until somebody lets it go on; `deputy` stands in for its client.
+/// Leaves the stack of the script of this thread, until it is resumed; `deputy` stands in for its client.
 pub(super) fn suspend(deputy: Client) {
     let (yielder, main, running) = (YIELDER.replace(ptr::null()), MAIN.get(), call::leave());
     if !yielder.is_null() {
@@ -83,7 +83,7 @@ pub(super) struct Globals {
 #[derive(Clone, Copy)]
 pub(super) struct Main(*mut lua_State);
 
-// SAFETY: the pointer is used by who has the state: `Vm` holds both and, as this is not `Sync`, is used by one thread at a
+// SAFETY: the owner of the state uses the pointer: `Vm` holds both and, as this is not `Sync`, is used by one thread at a
 // time.
 unsafe impl Send for Main {}
 
@@ -196,7 +196,7 @@ fn protected(lua: &Lua, function: unsafe extern "C-unwind" fn(*mut lua_State) ->
     }
 }
 
-/// Runs a script by way of `entry`, which is [`enter`]; what it comes to is in `request` and its reply.
+/// Runs a script by way of `entry`, which is [`enter`]. The outcome is in `request` and its reply.
 pub(super) fn run(main: Main, entry: Ref, request: &mut Request<'_>) {
     let state = main.0;
     let before = MAIN.replace(state);
@@ -222,8 +222,8 @@ pub(super) fn run(main: Main, entry: Ref, request: &mut Request<'_>) {
 
 /// Runs the function with the request's arguments.
 pub(super) unsafe extern "C-unwind" fn enter(state: *mut lua_State) -> c_int {
-    // SAFETY: only `run` calls it, and passes the address of its request, which outlives the call, and nobody else uses it
-    // meanwhile. The references are in the registry as long as the engine lives.
+    // SAFETY: only `run` calls it, and passes the address of its request, which outlives the call, and which no other code
+    // uses meanwhile. The references are in the registry as long as the engine lives.
     unsafe {
         let request = &mut *lua_touserdata(state, 1).cast::<Request<'_>>();
         lua_settop(state, 0);
@@ -388,9 +388,9 @@ pub(super) unsafe extern "C-unwind" fn redis_pcall(state: *mut lua_State) -> c_i
 }
 
 unsafe fn command(state: *mut lua_State, raises: bool) -> c_int {
-    // SAFETY: Lua has called one of the two functions above. Whatever owns memory is in the script of this thread; the
-    // bytes of its reply stay as they are while Lua copies them, because Lua runs no code of the script meanwhile (there
-    // are no finalizers in it: tables have none in Lua 5.1, and `newproxy` is not offered).
+    // SAFETY: Lua has called one of the two functions above. All values that own memory are in the script of this
+    // thread. The bytes of its reply stay as they are while Lua copies them, because Lua runs no code of the script
+    // meanwhile (there are no finalizers in it: tables have none in Lua 5.1, and `newproxy` is not offered).
     unsafe {
         if let Err(refused) = take_arguments(state) {
             let (error, raises) = match refused {

@@ -1,4 +1,4 @@
-//! What makes the sandbox: read-only tables, `pcall`, the handler of errors, functions that raise errors.
+//! The parts of the sandbox: read-only tables, `pcall`, the handler of errors, functions that raise errors.
 
 use std::ffi::{CStr, c_int, c_void};
 use std::ptr;

@@ -28,7 +28,7 @@ const arms = (schema) => schema.oneOf ?? [schema];
 const unitOf = (schema) => ({ Celsius: '°C', degree: '°' })[unit(schema)] ?? unit(schema);
 const unit = (schema) => arms(schema).find((arm) => arm.unit)?.unit ?? '';
 
-/// What can be chosen: truths, names and listed numbers that are not only read.
+/// The values that can be chosen: truths, names and listed numbers that are not only read.
 function choices(schema) {
     return arms(schema).flatMap((arm) => (arm.values ?? []).filter((entry) => !entry.readOnly).map((entry) => entry.value));
 }
@@ -148,7 +148,7 @@ function online(id, is) {
     devices.get(id)?.card.classList.toggle('lost', !is);
 }
 
-/// What the stream of events tells.
+/// The handlers of the messages in the stream of events.
 const told = {
     device: show,
     property({ id, name, value }) {

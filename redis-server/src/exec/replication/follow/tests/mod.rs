@@ -3,8 +3,8 @@
 //!
 //! A run is drawn from its seed. Links carry bytes in pieces, late, and are cut at any byte; servers end with a snapshot or without,
 //! start again from what they have saved, are promoted, and are told whom to follow, in chains too. Then all faults end, and in the end
-//! all servers must have the same data at the same offset of the same stream; what a replica had acknowledged must be there
-//! when it has been promoted.
+//! all servers must have the same data at the same offset of the same stream. Data that a replica had acknowledged must be
+//! there when it has been promoted.
 
 mod node;
 mod world;
@@ -14,12 +14,12 @@ use std::collections::BTreeMap;
 
 use world::World;
 
-/// What a broken build does.
+/// The fault of a broken build.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Defect {
     /// A stream's former name is good for what came after it, too.
     OldNamesAreGoodForEver,
-    /// What a cut link has left of a command or a transaction stays.
+    /// A cut link's half of a command or a transaction stays.
     HalfUnitsStay,
     /// A server that starts again has forgotten for which database the stream's next command is.
     DatabaseIsForgotten,

@@ -28,7 +28,7 @@ pub(super) struct Node {
     pub(super) writer: Client,
     disk: SimulatedDisk,
     has_saved: bool,
-    /// Whom it is to follow.
+    /// The node that it is to follow.
     pub(super) target: Option<usize>,
     pub(super) generation: u64,
     /// When it tries to connect.
@@ -98,7 +98,7 @@ impl Node {
         *self = Self::of(instance, disk, self.has_saved, self.target);
     }
 
-    /// What it answers to its own client.
+    /// Its answer to its own client.
     pub(super) fn ask(&mut self, words: &[&str]) -> String {
         let mut bytes = format!("*{}\r\n", words.len());
         words.iter().for_each(|word| bytes.push_str(&format!("${}\r\n{word}\r\n", word.len())));
@@ -110,7 +110,7 @@ impl Node {
         self.instance.journal.offset()
     }
 
-    /// What its time removes.
+    /// Removes expired keys.
     pub(super) fn expire(&self, now: u64) {
         for database in self.instance.databases().iter().filter(|database| database.has_deadlines()) {
             (0..database.shards()).for_each(|shard| _ = database.expire_shard(shard, now, 64));

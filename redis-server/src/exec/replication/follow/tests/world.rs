@@ -39,7 +39,7 @@ impl Pipe {
 }
 
 enum Server {
-    /// Commands are answered; what is left of them.
+    /// Commands are answered; the bytes are an incomplete one.
     Answers(Box<Client>, Vec<u8>),
     Sends(Box<Link>),
 }
@@ -174,7 +174,7 @@ impl World {
         if is_one(&digests) && is_one(&ids) { Ok(()) } else { Err(format!("{digests:?} of {ids:?}")) }
     }
 
-    /// Clients write to whom they take for the primary.
+    /// Clients write to the server that they take for the primary.
     fn write(&mut self) {
         let primaries: Vec<_> = (0..self.nodes.len()).filter(|&number| self.nodes[number].target.is_none()).collect();
         if primaries.len() > 1 {
@@ -468,7 +468,7 @@ impl World {
         self.nodes[number].restart();
         let is_primary = number == self.primary;
         if is_primary && !saves {
-            // What it has lost it does not promise any more.
+            // The primary no longer promises data that it has lost.
             self.written.clear();
         }
         self.count(match (is_primary, saves) {
@@ -498,7 +498,7 @@ impl World {
         }
     }
 
-    /// What it has acknowledged to the primary must be there.
+    /// All that it has acknowledged to the primary must be there.
     fn check_promises(&mut self, number: usize) {
         let replicas = self.nodes[self.primary].instance.replication.replicas();
         let link = self.connections.iter().find(|link| link.replica == number && link.primary == self.primary);

@@ -25,7 +25,7 @@ pub(super) fn decode(call: &Call<'_>, settings: &Settings) -> Result<Value> {
     }
 }
 
-/// What the text is made of.
+/// The tokens of the text.
 enum Token {
     ObjectBegin,
     ObjectEnd,
@@ -38,7 +38,7 @@ enum Token {
     Colon,
     Comma,
     End,
-    /// What is none of these, and what is wrong with it.
+    /// None of these, and the reason.
     Invalid(&'static str),
 }
 

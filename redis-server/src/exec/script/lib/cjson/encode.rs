@@ -96,7 +96,7 @@ impl Writer<'_> {
             return Ok(());
         }
         match value {
-            // What has no more digits than the precision is printed as it is.
+            // An integer that has no more digits than the precision is printed as it is.
             Value::Integer(int) if int.unsigned_abs() < 10u64.pow(self.settings.number_precision as u32) => {
                 self.out.extend_from_slice(itoa::Buffer::new().format(*int).as_bytes());
             }

@@ -45,7 +45,7 @@ pub(super) fn library(lua: &Lua) -> Result<Table> {
     Ok(table)
 }
 
-/// What stands for JSON's null, because a table holds no nil.
+/// The value that stands for JSON's null, because a table holds no nil.
 fn null() -> Value {
     Value::LightUserData(LightUserData(std::ptr::null_mut()))
 }

@@ -1,4 +1,4 @@
-//! What scripts can set, and the functions that set and tell it.
+//! The settings that scripts can change, and the functions that set and tell them.
 
 use mlua::{MultiValue, Result, Value};
 
