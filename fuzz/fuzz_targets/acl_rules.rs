@@ -21,7 +21,12 @@ fuzz_target!(|text: &[u8]| {
             let told = user.describe(level);
             assert!(!told.contains(&b'\n'), "it stays on its line");
             let words: Vec<&[u8]> = told.split(|byte| *byte == b' ').collect();
-            assert_eq!(User::new(defaults).changed(&words, defaults).as_ref(), Ok(&user));
+            let again = User::new(defaults).changed(&words, defaults).expect("a description holds rules");
+            assert_eq!(again.describe(level), told);
+            // Level 8.0 says of each user whether payloads are sanitized, also where no rule has said it.
+            if level == Level::Redis70 {
+                assert_eq!(again, user);
+            }
         }
         Err(error) => assert!(!error.to_string().is_empty()),
     }
