@@ -4,14 +4,13 @@ use std::fs::File;
 use std::io::{Read as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::sync::Arc;
 
 use redis_server::REDIS_VERSION;
 use redis_server::clients::acl::Table;
 use redis_server::commands::REGISTRY;
 use redis_server::config::logging;
 use redis_server::config::{Config, Launch, Request, help, settings};
-use redis_server::exec::instance::{Instance, renamed};
+use redis_server::exec::instance::renamed;
 use redis_server::exec::loading::NotReady;
 use redis_server::exec::priority;
 use redis_server::exec::snapshot;
@@ -188,12 +187,16 @@ fn run_server(
 ) -> Result<ExitCode, Box<dyn std::error::Error>> {
     let file = config.file().map_or_else(|| "no configuration file".to_owned(), |path| path.display().to_string());
     tracing::info!("redis-server {} (Redis {REDIS_VERSION}), configuration: {file}", env!("CARGO_PKG_VERSION"));
-    let logfile = config.string(settings::LOGFILE).map(PathBuf::from);
+    let has_logfile = config.string(settings::LOGFILE).is_some();
     let (running, instance) = match runtime::start(config, Some(signals), Some(process)) {
         Ok(started) => started,
-        Err(error) => return Ok(fails(&error.to_string(), logfile.is_some())),
+        Err(error) => return Ok(fails(&error.to_string(), has_logfile)),
     };
-    show(&instance, logfile.as_deref(), pidfile);
+    if let Some(path) = pidfile
+        && let Err(error) = process::create_pidfile(path)
+    {
+        tracing::warn!("Failed to write PID file {}: {error}", path.display());
+    }
     match instance.loading.wait() {
         Ok(()) => {
             for addr in running.local_addrs() {
@@ -207,7 +210,7 @@ fn run_server(
         Err(NotReady::Ends) => {}
         // The server must neither serve nor write the loaded data.
         Err(NotReady::Failed(why)) => {
-            fails(&why, logfile.is_some());
+            fails(&why, has_logfile);
             std::process::exit(1)
         }
     }
@@ -215,30 +218,12 @@ fn run_server(
         tracing::warn!("some connections did not end in time and were cut");
     }
     instance.aof.finish();
+    // A table of nodes that changed a moment ago is in the file.
+    instance.cluster.end();
     if let Some(path) = pidfile {
         // It may be gone, or never have been written; there is nothing left to be done about it.
         let _ = std::fs::remove_file(path);
     }
     tracing::info!("Redis is now ready to exit, bye bye...");
     Ok(ExitCode::SUCCESS)
-}
-
-/// Makes the server known to the system: its process id, its title, and a report should it crash. It serves without what it cannot
-/// have, like the genuine server.
-fn show(instance: &Arc<Instance>, logfile: Option<&Path>, pidfile: Option<&Path>) {
-    if let Some(path) = pidfile
-        && let Err(error) = process::create_pidfile(path)
-    {
-        tracing::warn!("Failed to write PID file {}: {error}", path.display());
-    }
-    if let Some(title) = instance.process().and_then(|process| process.title.as_ref()) {
-        title.refresh(&instance.config);
-    }
-    process::enable_crash_reports(instance.config.is_on(settings::CRASH_LOG_ENABLED));
-    let crashed = Arc::clone(instance);
-    if let Err(error) = process::report_crashes(logfile, move |client, text| {
-        runtime::crash_state(&crashed, client, text);
-    }) {
-        tracing::warn!("a crash will leave no report: {error}");
-    }
 }

@@ -1,24 +1,39 @@
 //! The server's part of a crash report.
 
 use std::io::Write as _;
+use std::path::Path;
 use std::sync::Arc;
 
 use crate::command::OwnedArgs;
+use crate::config::settings;
 use crate::exec::Ctx;
 use crate::exec::dispatch::{self, Call};
 use crate::exec::instance::Instance;
 use crate::exec::script;
 use crate::exec::window;
 use crate::exec::worker::Worker;
+use crate::process;
 use crate::protocol::Reply;
 
 /// Sections of INFO that need no lock which the crashed thread may hold.
 const SECTIONS: &[&str] =
     &["INFO", "server", "clients", "memory", "persistence", "stats", "replication", "cpu", "cluster", "keyspace"];
 
+/// Has a crash leave a report in the log. The server goes without where that cannot be had, like the genuine one.
+pub(super) fn leave_reports(instance: &Arc<Instance>) {
+    process::enable_crash_reports(instance.config.is_on(settings::CRASH_LOG_ENABLED));
+    let log = instance.config.string(settings::LOGFILE);
+    let crashed = Arc::clone(instance);
+    if let Err(error) =
+        process::report_crashes(log.as_deref().map(Path::new), move |client, text| state(&crashed, client, text))
+    {
+        tracing::warn!("a crash will leave no report: {error}");
+    }
+}
+
 /// Appends INFO, the clients and of them the one that the crashed thread has served, with the command that it sent last. Takes no
 /// place among commands: the crashed thread may be alone with the data.
-pub fn state(instance: &Arc<Instance>, client: u64, text: &mut Vec<u8>) {
+fn state(instance: &Arc<Instance>, client: u64, text: &mut Vec<u8>) {
     let worker = Worker::of_slow_calls(Arc::clone(instance), instance.stats.aside());
     let number = client.to_string();
     let parts: [(&str, &[&str]); 3] = [

@@ -17,7 +17,6 @@ mod signals;
 mod supervise;
 pub mod test;
 
-pub use crash::state as crash_state;
 pub use service::{Server, StartError, start, start_at};
 pub use signals::READY;
 

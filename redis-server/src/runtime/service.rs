@@ -13,7 +13,7 @@ use server_runtime::{Bound, Connection, Handle, Listen, Options, Running, Servic
 
 use super::signals::{reload_on_hangup, shutdown_on_signals};
 use super::supervise::{RESTART_DELAY, supervise};
-use super::{bus, conn, cron, housekeeping};
+use super::{bus, conn, crash, cron, housekeeping};
 use crate::clients::acl;
 use crate::commands::TABLE;
 use crate::config::tls::{self, TlsError};
@@ -169,6 +169,7 @@ pub fn start(
     instance.snapshots.make_automatic();
     if let Some(process) = process {
         instance.own_process(process);
+        show(&instance);
     }
     if let Err(error) = instance.oom_score.apply(&instance) {
         tracing::warn!("oom-score-adj cannot be set: {error}");
@@ -190,6 +191,14 @@ pub fn start(
     let loader = thread::Builder::new().name("load".to_owned()).spawn(move || load_while_serving(&loaded));
     loader.map_err(|error| StartError::Load(error.to_string()))?;
     Ok((running, instance))
+}
+
+/// Makes the process known to the system before the server answers its first client: by its title, and by a report should it crash.
+fn show(instance: &Arc<Instance>) {
+    if let Some(title) = instance.process().and_then(|process| process.title.as_ref()) {
+        title.refresh(&instance.config);
+    }
+    crash::leave_reports(instance);
 }
 
 fn load_while_serving(instance: &Arc<Instance>) {

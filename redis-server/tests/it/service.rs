@@ -114,8 +114,7 @@ fn the_title_tells_where_it_listens() {
         String::from_utf8(bytes).unwrap().trim_end_matches('\0').to_owned()
     };
     let process = Process::start("title", &[]);
-    // The workers serve clients by the time the title is set.
-    until("the title is set", || title(&process) == format!("{OURS} socket"));
+    assert_eq!(title(&process), format!("{OURS} socket"));
     let mut client = process.connect();
     let set =
         |client: &mut UnixStream, template: &str| ask(client, &["CONFIG", "SET", "proc-title-template", template]);
