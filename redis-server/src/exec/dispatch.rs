@@ -257,10 +257,13 @@ fn refused_by_replica(instance: &Instance, row: &Row, client: &Client, args: Arg
 /// stream, which the new primary may go on with. The caller is at work with the data, so the role stays as it is.
 #[inline]
 pub(crate) fn refused_since(worker: &Worker, client: &Client, call: &Call<'_>) -> Option<Error> {
-    if !worker.instance.replication.is_replica() || worker.loads {
-        return None;
-    }
-    refused_by_new_role(worker, client, call)
+    if serves_as_replica(worker) { refused_by_new_role(worker, client, call) } else { None }
+}
+
+/// Whether [`refused_since`] has anything to judge: a window asks once for all of its calls.
+#[inline]
+pub(crate) fn serves_as_replica(worker: &Worker) -> bool {
+    worker.instance.replication.is_replica() && !worker.loads
 }
 
 #[cold]

@@ -43,7 +43,8 @@ pub fn run(worker: &Worker, client: &mut Client, calls: &[Call<'_>], reply: &mut
             None => return (calls.len(), Passed::Done),
         },
     };
-    if calls.iter().any(|call| dispatch::refused_since(worker, client, call).is_some()) {
+    let is_refused = |call: &Call<'_>| dispatch::refused_since(worker, client, call).is_some();
+    if dispatch::serves_as_replica(worker) && calls.iter().any(is_refused) {
         drop(inside);
         return run_apart(worker, client, calls, reply);
     }
