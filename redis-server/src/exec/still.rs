@@ -70,6 +70,6 @@ pub fn stand_still(instance: &Arc<Instance>, goes_on: impl Fn() -> io::Result<()
 ///
 /// # Errors
 /// The server ends.
-pub fn stand_still_to_go_on(instance: &Arc<Instance>) -> io::Result<Still> {
+pub fn stand_still_unless_ending(instance: &Arc<Instance>) -> io::Result<Still> {
     stand_still(instance, || if instance.is_ending() { Err(io::ErrorKind::Interrupted.into()) } else { Ok(()) })
 }

@@ -15,7 +15,7 @@ use crate::clients::client::flag;
 use crate::config::settings;
 use crate::exec::dispatch::redirect;
 use crate::exec::instance::Instance;
-use crate::exec::still::{Still, stand_still, stand_still_to_go_on};
+use crate::exec::still::{Still, stand_still, stand_still_unless_ending};
 use crate::protocol::error::Error;
 
 /// How long it waits between two looks at what replicas have said.
@@ -178,7 +178,7 @@ impl Work {
                         self.hand_over(target.clone(), None);
                     }
                     _ => {
-                        if let Ok(still) = stand_still_to_go_on(&self.instance) {
+                        if let Ok(still) = stand_still_unless_ending(&self.instance) {
                             let why = "Replica never caught up before timeout";
                             replication.abort_failover(&self.instance, why, &still);
                         }

@@ -9,7 +9,7 @@ use std::thread;
 use crate::cluster::Millis;
 use crate::exec::instance::Instance;
 use crate::exec::snapshot::empty;
-use crate::exec::still::{stand_still, stand_still_to_go_on};
+use crate::exec::still::{stand_still, stand_still_unless_ending};
 
 /// The new role of a node.
 enum Role {
@@ -67,7 +67,7 @@ fn take(instance: &Arc<Instance>, role: Role) {
         Role::Replica(host, port) => Some((host, port)),
         Role::Primary => None,
         Role::Empty => {
-            if let Ok(still) = stand_still_to_go_on(instance) {
+            if let Ok(still) = stand_still_unless_ending(instance) {
                 empty(instance, &still);
             }
             return;
@@ -75,7 +75,7 @@ fn take(instance: &Arc<Instance>, role: Role) {
         Role::Paused { number, until } => return await_writes(instance, number, until),
     };
     instance.replication.end_link(target.as_ref());
-    let Ok(still) = stand_still_to_go_on(instance) else { return };
+    let Ok(still) = stand_still_unless_ending(instance) else { return };
     match &target {
         Some((host, port)) => tracing::info!("Connecting to MASTER {host}:{port} (cluster)"),
         None => tracing::info!("MASTER MODE enabled (cluster)"),

@@ -21,7 +21,7 @@ use crate::exec::pace::Pace;
 use crate::exec::peers::connect_from_source;
 use crate::exec::priority;
 use crate::exec::replication::Transport;
-use crate::exec::still::stand_still;
+use crate::exec::still::{stand_still, stand_still_unless_ending};
 use crate::exec::worker::Worker;
 use crate::protocol::{Parser, RequestLimits, Span, encode_command};
 
@@ -226,8 +226,7 @@ struct Journal {
 
 impl Journal {
     fn new(instance: &Arc<Instance>) -> Result<Self, Ended> {
-        let goes_on = || if instance.is_ending() { Err(io::ErrorKind::Interrupted.into()) } else { Ok(()) };
-        let still = stand_still(instance, goes_on)?;
+        let still = stand_still_unless_ending(instance)?;
         instance.journal.begin_move(&still);
         let changes = Changes::new(instance);
         drop(still);

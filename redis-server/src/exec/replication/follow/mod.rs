@@ -26,7 +26,7 @@ use crate::config::settings;
 use crate::exec::clock::now_ms;
 use crate::exec::instance::Instance;
 use crate::exec::peers::connect_from_source;
-use crate::exec::still::{stand_still, stand_still_to_go_on};
+use crate::exec::still::{stand_still, stand_still_unless_ending};
 
 /// How often it looks whether something else is to be done.
 const TICK: Duration = Duration::from_millis(100);
@@ -314,7 +314,7 @@ impl Link {
                 Ok(Some(agreed)) => return Ok((agreed, handshake.rest())),
                 Err(refusal @ (Refusal::Later(_) | Refusal::Refused(_))) => {
                     if handshake.has_asked()
-                        && let Ok(still) = stand_still_to_go_on(&self.instance)
+                        && let Ok(still) = stand_still_unless_ending(&self.instance)
                     {
                         let why = "Failover target rejected psync request";
                         self.instance.replication.abort_failover(&self.instance, why, &still);
