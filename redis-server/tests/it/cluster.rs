@@ -69,6 +69,7 @@ impl Node {
         ask(&mut self.connect(), &line.split(' ').collect::<Vec<_>>())
     }
 
+    /// Whether a command on a new connection is answered in this time.
     fn answers_within(&self, time: Duration) -> bool {
         let mut stream = self.connect();
         stream.set_read_timeout(Some(time)).unwrap();
@@ -91,6 +92,16 @@ impl Node {
 
     pub(crate) fn meets(&self, other: &Self) {
         self.ask(&format!("CLUSTER MEET 127.0.0.1 {} {}", other.port, other.bus));
+    }
+
+    /// Takes all slots, and has the other follow it.
+    fn leads(&self, replica: &Self) {
+        self.ask("CLUSTER ADDSLOTSRANGE 0 16383");
+        self.meets(replica);
+        until("they know each other", || replica.says("CLUSTER INFO", "cluster_known_nodes:2"));
+        until("it serves", || self.says("CLUSTER INFO", "cluster_state:ok"));
+        replica.ask(&format!("CLUSTER REPLICATE {}", self.id()));
+        until("the replica follows", || replica.says("INFO replication", "master_link_status:up"));
     }
 }
 
@@ -308,12 +319,7 @@ fn a_replica_takes_over_when_its_primary_is_killed() {
 fn a_primary_answers_its_bus_while_a_failover_waits_for_a_command() {
     let settings = [("enable-debug-command", "yes")];
     let [primary, replica] = ["primary", "replica"].map(|name| Node::start(&format!("cluster-busy-{name}"), &settings));
-    primary.ask("CLUSTER ADDSLOTSRANGE 0 16383");
-    primary.meets(&replica);
-    until("they know each other", || replica.says("CLUSTER INFO", "cluster_known_nodes:2"));
-    until("it serves", || primary.says("CLUSTER INFO", "cluster_state:ok"));
-    replica.ask(&format!("CLUSTER REPLICATE {}", primary.id()));
-    until("the replica follows", || replica.says("INFO replication", "master_link_status:up"));
+    primary.leads(&replica);
     let mut busy = primary.connect();
     busy.write_all(&request(&["DEBUG", "SLEEP", "5"])).unwrap();
     until("the primary has stopped", || !primary.answers_within(Duration::from_millis(100)));
@@ -360,12 +366,7 @@ fn packets_of_a_type_can_be_dropped() {
 fn a_replica_is_one_from_its_start_on() {
     let primary = Node::start("cluster-restart-primary", &[("enable-debug-command", "yes")]);
     let mut replica = Node::start("cluster-restart-replica", &[]);
-    primary.ask("CLUSTER ADDSLOTSRANGE 0 16383");
-    primary.meets(&replica);
-    until("they know each other", || replica.says("CLUSTER INFO", "cluster_known_nodes:2"));
-    until("it serves", || primary.says("CLUSTER INFO", "cluster_state:ok"));
-    replica.ask(&format!("CLUSTER REPLICATE {}", primary.id()));
-    until("the replica follows", || replica.says("INFO replication", "master_link_status:up"));
+    primary.leads(&replica);
     conversation(
         &primary,
         &[("DEBUG SET-ACTIVE-EXPIRE 0", "OK"), ("SET k v PX 100", "OK"), ("WAIT 1 5000", "1"), ("DBSIZE", "1")],

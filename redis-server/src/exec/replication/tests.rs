@@ -3,8 +3,8 @@
 use std::thread;
 use std::time::Duration;
 
+use super::follow::tests::node::client;
 use super::*;
-use crate::clients::acl::Identity;
 use crate::clients::client::Client;
 use crate::command::OwnedArgs;
 use crate::config::Launch;
@@ -17,11 +17,6 @@ fn instance(flags: &[&str]) -> Arc<Instance> {
     let flags = [&["--workers", "1", "--shards", "2"], flags].concat();
     let (config, _) = Config::load(&Launch::from_flags(&flags).unwrap(), std::iter::empty()).unwrap();
     Arc::new(Instance::new(Arc::new(config), &crate::commands::TABLE))
-}
-
-fn client(instance: &Arc<Instance>) -> Client {
-    let shared = ClientShared::new(instance.next_client_id(), "127.0.0.1:1".to_owned(), String::new(), -1, now_ms());
-    Client::new(Arc::new(shared), Identity::newcomer(&instance.acl))
 }
 
 fn words(line: &str) -> OwnedArgs {

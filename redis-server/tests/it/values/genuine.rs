@@ -227,11 +227,14 @@ impl<'p> Pair<'p> {
             let restore = request(&[b"RESTORE", key.as_bytes(), at.as_bytes(), payload, b"ABSTTL", b"REPLACE"]);
             assert_eq!(ours(&mut self.restored, &restore), [Value::Status(b"OK".into())], "{said}");
             loaded = ask(&mut self.restored);
-            let is_sorted_set = letter(key) == 'z';
-            let expected =
-                answers.iter().map(|answer| if is_sorted_set { without_signs(answer) } else { answer.clone() });
-            let found = loaded.iter().map(|answer| if is_sorted_set { without_signs(answer) } else { answer.clone() });
-            assert!(found.eq(expected), "of our payload ours has {loaded:?}, behind {said}");
+            let compared = |answers: &[Value]| -> Vec<Value> {
+                let is_sorted_set = letter(key) == 'z';
+                answers
+                    .iter()
+                    .map(|answer| if is_sorted_set { without_signs(answer) } else { answer.clone() })
+                    .collect()
+            };
+            assert_eq!(compared(&loaded), compared(&answers), "of our payload ours has {loaded:?}, behind {said}");
         }
         Made { key: key.to_owned(), name, said, answers, loaded, payload }
     }

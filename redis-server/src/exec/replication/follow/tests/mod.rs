@@ -6,7 +6,7 @@
 //! all servers must have the same data at the same offset of the same stream. Data that a replica had acknowledged must be
 //! there when it has been promoted.
 
-mod node;
+pub(in crate::exec::replication) mod node;
 mod world;
 
 use std::cell::Cell;

@@ -35,7 +35,7 @@ pub(super) struct Node {
     pub(super) connects_at: u64,
 }
 
-pub(super) fn client(instance: &Arc<Instance>) -> Client {
+pub(in crate::exec::replication) fn client(instance: &Arc<Instance>) -> Client {
     let id = instance.next_client_id();
     let shared = ClientShared::new(id, "127.0.0.1:1".to_owned(), String::new(), -1, now_ms());
     Client::new(Arc::new(shared), Identity::newcomer(&instance.acl))
