@@ -15,7 +15,8 @@ use http::{HeaderMap, HeaderValue, Request, StatusCode};
 use http_body_util::BodyExt as _;
 use tokio::sync::Semaphore;
 
-use crate::engine::Asked;
+use crate::conditional::Unmodified;
+use crate::engine::RequestLine;
 use crate::tuning::{BROTLI_QUALITY, COMPRESS_HERE, COMPRESS_MAX, COMPRESS_MIN, GZIP_LEVEL, ZSTD_LEVEL};
 
 /// A coding of content, the preferred first.
@@ -124,7 +125,7 @@ pub(crate) async fn apply(
     mut response: Response,
     encoding: Encoding,
     is_head: bool,
-    asked: Option<&Asked>,
+    line: Option<&RequestLine>,
 ) -> Response {
     if let Some(Unmodified(headers)) = response.extensions_mut().remove() {
         // The client has the representation that it would be sent now, or one that is as good.
@@ -148,8 +149,8 @@ pub(crate) async fn apply(
         let plain = match body.collect().await {
             Ok(collected) => collected.to_bytes(),
             Err(error) => {
-                if let Some(asked) = asked {
-                    asked.body_failed(&error);
+                if let Some(line) = line {
+                    line.body_failed(&error);
                 }
                 return failed();
             }
@@ -194,10 +195,6 @@ fn failed() -> Response {
     *response.status_mut() = StatusCode::INTERNAL_SERVER_ERROR;
     response
 }
-
-/// Among the extensions of a 304: the head of the 200 in whose place it is, which says whether that would be compressed.
-#[derive(Clone, Debug)]
-pub(crate) struct Unmodified(pub(crate) HeaderMap);
 
 fn is_worth_it(response: &Response) -> bool {
     let headers = response.headers();

@@ -3,6 +3,7 @@
 pub mod api;
 mod args;
 mod compress;
+mod conditional;
 mod engine;
 #[doc(hidden)]
 pub mod fuzzing;

@@ -15,7 +15,7 @@ use super::format::{Format, RESP_TYPE};
 use super::request::{self, Batch};
 use super::subscribe::{self, Topics};
 use super::{Api, cors};
-use crate::compress::Unmodified;
+use crate::conditional::{Unmodified, names};
 use crate::redis::Answer;
 use crate::redis::budget::{Share, UNCOUNTED};
 use crate::redis::reply::{Element, Elements};
@@ -259,7 +259,7 @@ fn with_etag(api: &Api, rendered: Rendered, headers: &HeaderMap) -> Response {
         return rendered.into_response(api, "no-store");
     }
     let tag = format!("\"{:032x}\"", xxh3_128(&rendered.body));
-    let known = headers.get_all(IF_NONE_MATCH).iter().any(|known| names(known, &tag));
+    let known = headers.get_all(IF_NONE_MATCH).iter().any(|line| names(line, tag.as_bytes()));
     let length = rendered.body.len();
     // Kept by the caller alone, and asked for again before each use.
     let mut response = rendered.into_response(api, "private, no-cache");
@@ -275,10 +275,4 @@ fn with_etag(api: &Api, rendered: Rendered, headers: &HeaderMap) -> Response {
     response.headers_mut().insert(ETAG, tag);
     response.headers_mut().append(VARY, HeaderValue::from_static("accept, authorization"));
     response
-}
-
-/// Whether a list of tags has this one (RFC 9110, section 13.1.2: compared weakly).
-fn names(list: &HeaderValue, tag: &str) -> bool {
-    let entries = list.to_str().unwrap_or_default().split(',').map(str::trim);
-    entries.map(|entry| entry.strip_prefix("W/").unwrap_or(entry)).any(|entry| entry == "*" || entry == tag)
 }

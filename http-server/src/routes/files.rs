@@ -19,7 +19,7 @@ use tower_http::services::fs::DefaultServeDirFallback;
 
 use disk::Disk;
 
-use crate::compress::Unmodified;
+use crate::conditional::{Unmodified, names};
 
 /// Bytes of the longest name of a file on Linux.
 const NAME_MAX: usize = 255;
@@ -237,22 +237,9 @@ impl Conditions {
             return self.since.is_some_and(|since| modified().is_some_and(|modified| modified <= since));
         }
         let tag = headers.get(ETAG).map(HeaderValue::as_bytes);
-        let is_it = |line: &HeaderValue| line == "*" || tag.is_some_and(|tag| has_tag(line.as_bytes(), tag));
+        let is_it = |line: &HeaderValue| names(line, tag.unwrap_or_default());
         self.tags.iter().any(is_it)
     }
-}
-
-/// Whether a list has this tag, compared weakly (RFC 9110 section 8.8.3.2). A comma may be part of a tag.
-fn has_tag(list: &[u8], tag: &[u8]) -> bool {
-    let mut is_within = false;
-    let mut tags = list.split(|byte| {
-        is_within ^= *byte == b'"';
-        *byte == b',' && !is_within
-    });
-    tags.any(|other| {
-        let other = other.trim_ascii();
-        other.strip_prefix(b"W/").unwrap_or(other) == tag
-    })
 }
 
 /// The 304 in the place of an answer, with that answer's fields about the representation and its dependencies (RFC 9110
