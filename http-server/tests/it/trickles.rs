@@ -1,7 +1,7 @@
 //! Clients that send or take a byte now and then: the same time-outs end them, over any protocol.
 
 use std::io::{Read as _, Write as _};
-use std::net::TcpStream;
+use std::net::{Shutdown, TcpStream};
 use std::time::{Duration, Instant};
 
 use quinn::{ReadError, TransportConfig};
@@ -107,35 +107,41 @@ fn heads_of_http2_that_come_in_halves() {
     assert_eq!(server.running.connections(), 1);
 }
 
-/// A client whose window grows by a byte at a time: its stream is reset.
-#[test]
-fn windows_of_http2() {
+/// Whether the stream of a client whose window grows by so many bytes at a time is reset within this time.
+fn is_reset(increment: u32, within: Duration) -> bool {
     let server = server();
     // SETTINGS_INITIAL_WINDOW_SIZE of a byte.
     let mut stream = http2(&server, &[0, 4, 0, 0, 0, 1]);
     stream.write_all(&frame(HEADERS, END_STREAM | END_HEADERS, 1, &get("/t/big"))).unwrap();
     let mut writer = stream.try_clone().unwrap();
     let dripping = std::thread::spawn(move || {
-        let update = frame(WINDOW_UPDATE, 0, 1, &1_u32.to_be_bytes());
+        let update = frame(WINDOW_UPDATE, 0, 1, &increment.to_be_bytes());
         let began = Instant::now();
-        while writer.write_all(&update).is_ok() && began.elapsed() < PATIENCE {
+        while began.elapsed() < PATIENCE && writer.write_all(&update).is_ok() {
             std::thread::sleep(PAUSE);
         }
     });
     let began = Instant::now();
-    loop {
+    let is_reset = loop {
         let mut head = [0; 9];
         stream.read_exact(&mut head).unwrap();
         let mut payload = vec![0; u32::from_be_bytes([0, head[0], head[1], head[2]]) as usize];
         stream.read_exact(&mut payload).unwrap();
-        if head[3] == RST_STREAM {
-            break;
+        if head[3] == RST_STREAM || began.elapsed() > within {
+            break head[3] == RST_STREAM;
         }
-        assert!(began.elapsed() < PATIENCE / 2, "it goes on for ever");
-    }
-    drop(stream);
+    };
+    stream.shutdown(Shutdown::Both).unwrap();
     until(|| server.running.connections() == 0);
     dripping.join().unwrap();
+    is_reset
+}
+
+/// A client that takes a byte at a time is given up, and one that takes 20 kB/s is not, 133 times what it must take within the time-out.
+#[test]
+fn windows_of_http2() {
+    assert!(is_reset(1, PATIENCE / 2), "it goes on for ever");
+    assert!(!is_reset(1000, Duration::from_secs(2)), "it takes enough");
 }
 
 /// One that takes a byte now and then of what has come over HTTP/1.1.
@@ -178,5 +184,14 @@ fn heads_and_answers_of_http3() {
             }
         };
         assert!(matches!(ended, Err(ReadError::Reset(_))), "{ended:?}");
+        // One that takes 160 kB/s is not cut: pieces of 16 KiB, each within 0.3 s, ask for 55 kB/s.
+        let (_send, mut receive) = raw.request(&crate::http3::get_of("/t/big", &[])).await;
+        let began = Instant::now();
+        while began.elapsed() < Duration::from_secs(2) {
+            for _ in 0..8 {
+                assert!(matches!(receive.read_chunk(1000, true).await, Ok(Some(_))), "after {:?}", began.elapsed());
+            }
+            tokio::time::sleep(PAUSE).await;
+        }
     });
 }
