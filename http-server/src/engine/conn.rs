@@ -24,12 +24,12 @@ use http::{HeaderMap, Method, Request, StatusCode};
 use server_runtime::{Connection, Place, Stream, end_turn};
 use tokio::io::AsyncWrite as _;
 
-use super::asked::Asked;
 use super::exchange::{Origin, respond};
 use super::find::{Found, Terms, find};
 use super::http2;
 use super::later::{Queue, Turn};
 use super::output::Output;
+use super::request_line::RequestLine;
 use super::sending::{Endless, Sending, framing};
 use super::state::{Call, Close, Served, State, Step};
 use super::upgrade::Offer;
@@ -384,8 +384,8 @@ impl Conn {
                 Turn::Packed(response, encoding) => {
                     let future = Box::pin(compress::apply(*response, encoding, false, None));
                     let (is_http10, is_head) = (false, false);
-                    let (upload, offer, asked) = (None, None, None);
-                    self.state = State::Calling(Call { future, upload, is_http10, ends, is_head, offer, asked });
+                    let (upload, offer, line) = (None, None, None);
+                    self.state = State::Calling(Call { future, upload, is_http10, ends, is_head, offer, line });
                     return true;
                 }
             }
@@ -498,11 +498,11 @@ impl Conn {
         }
         let is_head = request.method() == Method::HEAD;
         let offer = if terms.offers { Offer::to(&mut request) } else { None };
-        let asked = Some(Box::new(Asked::of(&request)));
-        let response = respond(Rc::clone(&self.worker), request.map(|()| body), self.origin.clone());
+        let line = RequestLine::of(&request);
+        let response = respond(Rc::clone(&self.worker), request.map(|()| body), self.origin.clone(), Rc::clone(&line));
+        let line = Some(line);
         let Terms { is_http10, ends, .. } = *terms;
-        self.state =
-            State::Calling(Call { future: Box::pin(response), upload, is_http10, ends, is_head, offer, asked });
+        self.state = State::Calling(Call { future: Box::pin(response), upload, is_http10, ends, is_head, offer, line });
     }
 
     /// HTTP/2, if it is what the request asks for and is answered by.
@@ -584,7 +584,7 @@ impl Conn {
     /// Begins the response.
     fn answer(&mut self, mut response: Response, scratch: &mut Scratch) {
         let State::Calling(call) = mem::replace(&mut self.state, State::Waiting) else { return };
-        let Call { mut upload, is_http10, ends, is_head, offer, asked, .. } = call;
+        let Call { mut upload, is_http10, ends, is_head, offer, line, .. } = call;
         if let (StatusCode::SWITCHING_PROTOCOLS, Some(offer)) = (response.status(), offer) {
             let (clock, headers) = (self.worker.clock.borrow(), response.headers());
             let status = response.status();
@@ -615,7 +615,7 @@ impl Conn {
             (true, false) => Close::Yes,
             (true, true) => Close::AfterLinger,
         };
-        self.encode(response, rest, (is_head, is_http10), close, asked, scratch);
+        self.encode(response, rest, (is_head, is_http10), close, line, scratch);
     }
 
     /// Writes the head of a response, whose body is sent next.
@@ -625,7 +625,7 @@ impl Conn {
         mut rest: Option<Upload>,
         (is_head, is_http10): (bool, bool),
         close: Close,
-        asked: Option<Box<Asked>>,
+        line: Option<Rc<RequestLine>>,
         scratch: &mut Scratch,
     ) {
         // A handler that reads on still wants the body.
@@ -647,7 +647,7 @@ impl Conn {
             drop(body);
             self.sent(close, rest);
         } else {
-            self.state = State::Sending(Sending::new(body, framed, is_endless, asked), close, rest);
+            self.state = State::Sending(Sending::new(body, framed, is_endless, line), close, rest);
         }
     }
 

@@ -15,7 +15,7 @@ use http::{HeaderName, HeaderValue, Method, Request, StatusCode};
 use server_runtime::Peer;
 use tower_service::Service as _;
 
-use super::asked::Asked;
+use super::request_line::RequestLine;
 use super::worker::Worker;
 use crate::compress;
 use crate::proxy;
@@ -40,7 +40,12 @@ pub(super) struct Origin {
 }
 
 /// The response to a request. Never fails: a handler that panics answers 500.
-pub(super) async fn respond(worker: Rc<Worker>, mut request: Request<Body>, origin: Origin) -> Response {
+pub(super) async fn respond(
+    worker: Rc<Worker>,
+    mut request: Request<Body>,
+    origin: Origin,
+    line: Rc<RequestLine>,
+) -> Response {
     let options = &worker.settings.options;
     let number = worker.count.get() + 1;
     worker.count.set(number);
@@ -54,7 +59,6 @@ pub(super) async fn respond(worker: Rc<Worker>, mut request: Request<Body>, orig
     });
     let encoding = if options.compress { compress::accepted(&request) } else { None };
     let is_head = request.method() == Method::HEAD;
-    let asked = Asked::of(&request);
 
     request.headers_mut().insert(REQUEST_ID, id.clone());
     request.extensions_mut().insert(client);
@@ -67,7 +71,7 @@ pub(super) async fn respond(worker: Rc<Worker>, mut request: Request<Body>, orig
         Some(response) => response,
         None => match readiness(&worker, &request) {
             Some(is_ready) => told(is_ready.await),
-            None => route(&worker, request, &asked).await,
+            None => route(&worker, request, &line).await,
         },
     };
     if is_health && response.status() == StatusCode::NOT_FOUND {
@@ -75,7 +79,7 @@ pub(super) async fn respond(worker: Rc<Worker>, mut request: Request<Body>, orig
         response = (StatusCode::METHOD_NOT_ALLOWED, [(ALLOW, "GET, HEAD")]).into_response();
     }
     if let Some(encoding) = encoding {
-        response = compress::apply(response, encoding, is_head, Some(&asked)).await;
+        response = compress::apply(response, encoding, is_head, Some(&line)).await;
     }
     response.headers_mut().insert(REQUEST_ID, id.clone());
     if let Some(alt_svc) = worker.settings.alt_svc.as_ref().filter(|_| origin.is_secure) {
@@ -136,7 +140,7 @@ fn told(is_ready: bool) -> Response {
 }
 
 /// The router's answer; a panic ends the request and nothing else, and so does its time's end.
-async fn route(worker: &Worker, request: Request<Body>, asked: &Asked) -> Response {
+async fn route(worker: &Worker, request: Request<Body>, line: &RequestLine) -> Response {
     let call = worker.router.borrow_mut().call(request);
     let mut call = pin!(call);
     let result = poll_fn(|cx| match catch_unwind(AssertUnwindSafe(|| call.as_mut().poll(cx))) {
@@ -150,14 +154,14 @@ async fn route(worker: &Worker, request: Request<Body>, asked: &Asked) -> Respon
             Ok(result) => result,
             Err(_) => {
                 worker.stats().slow_handlers.add(1);
-                tracing::warn!(path = asked.path(), "a handler took longer than {limit:?}");
+                tracing::warn!(path = line.path(), "a handler took longer than {limit:?}");
                 return (StatusCode::SERVICE_UNAVAILABLE, "the answer took too long\n").into_response();
             }
         },
     };
     result.unwrap_or_else(|| {
         worker.stats().panics.add(1);
-        tracing::error!(path = asked.path(), "a handler panicked");
+        tracing::error!(path = line.path(), "a handler panicked");
         (StatusCode::INTERNAL_SERVER_ERROR, "the handler failed\n").into_response()
     })
 }

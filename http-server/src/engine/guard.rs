@@ -16,11 +16,17 @@ use http2::shared::TooLarge;
 use tokio::time::{Instant, Sleep};
 
 use super::exchange::{Origin, respond};
+use super::request_line::RequestLine;
 use super::upload::{Allowance, BodyError};
 use super::worker::Worker;
 
 /// [`respond`], within the limits.
-pub(super) async fn guarded<B>(worker: Rc<Worker>, request: Request<B>, origin: Origin) -> Response
+pub(super) async fn guarded<B>(
+    worker: Rc<Worker>,
+    request: Request<B>,
+    origin: Origin,
+    line: Rc<RequestLine>,
+) -> Response
 where
     B: http_body::Body<Data = Bytes, Error: Into<axum::BoxError>> + Send + Unpin + 'static,
 {
@@ -40,7 +46,7 @@ where
     let timeout = options.timeouts.body;
     let request = request
         .map(|body| if body.is_end_stream() { Body::empty() } else { Body::new(Guard::new(body, allowance, timeout)) });
-    respond(worker, request, origin).await
+    respond(worker, request, origin, line).await
 }
 
 fn refused(worker: &Worker, status: StatusCode) -> Response {

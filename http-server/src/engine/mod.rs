@@ -3,7 +3,6 @@
 //! The HTTP/1.1 loop reads once, handles every complete request of what it read, and writes once. A connection that is
 //! idle holds no buffer; its time-out is an entry in a table that is swept, not a timer.
 
-mod asked;
 mod clock;
 mod conn;
 mod exchange;
@@ -18,6 +17,7 @@ mod http3;
 mod http3;
 mod later;
 mod output;
+mod request_line;
 mod sending;
 mod service;
 mod state;
@@ -28,6 +28,6 @@ mod watch;
 mod wire;
 mod worker;
 
-pub(crate) use asked::Asked;
+pub(crate) use request_line::RequestLine;
 pub use sending::Endless;
 pub use service::serve;

@@ -1,6 +1,7 @@
 //! A response's body on its way out.
 
 use std::pin::Pin;
+use std::rc::Rc;
 use std::task::{Context, Poll, ready};
 
 use axum::body::Body;
@@ -9,8 +10,8 @@ use http::StatusCode;
 use http::header::CONTENT_LENGTH;
 use http_body::Body as _;
 
-use super::asked::Asked;
 use super::output::Output;
+use super::request_line::RequestLine;
 use crate::h1::{self, Framed};
 
 /// In the [extensions](http::Response::extensions_mut) of a response: its body goes on until the client leaves, as a
@@ -31,7 +32,7 @@ pub(super) struct Sending {
     /// The rest of the announced length.
     left: u64,
     /// By which request, if the router has answered it.
-    asked: Option<Box<Asked>>,
+    line: Option<Rc<RequestLine>>,
 }
 
 /// How the end of a response is told, and whether no body follows its head.
@@ -71,15 +72,15 @@ pub(super) fn on_stream(response: &mut Response, is_head: bool) -> (Option<u64>,
 }
 
 impl Sending {
-    pub(super) fn new(body: Body, framed: Framed, is_endless: bool, asked: Option<Box<Asked>>) -> Self {
+    pub(super) fn new(body: Body, framed: Framed, is_endless: bool, line: Option<Rc<RequestLine>>) -> Self {
         let left = if let Framed::Length(length) = framed { length } else { 0 };
-        Self { body, is_endless, framed, left, asked }
+        Self { body, is_endless, framed, left, line }
     }
 
     /// The body has failed, or differs from its announced length.
     pub(super) fn failed(&self, error: &axum::BoxError) {
-        if let Some(asked) = &self.asked {
-            asked.body_failed(&**error);
+        if let Some(line) = &self.line {
+            line.body_failed(&**error);
         }
     }
 

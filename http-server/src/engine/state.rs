@@ -1,11 +1,12 @@
 //! The states of a connection of HTTP/1.1, and the results of its steps.
 
 use std::pin::Pin;
+use std::rc::Rc;
 
 use axum::response::Response;
 
-use super::asked::Asked;
 use super::http2;
+use super::request_line::RequestLine;
 use super::sending::Sending;
 use super::upgrade::Offer;
 use super::upload::Upload;
@@ -39,7 +40,7 @@ pub(super) struct Call {
     /// Another protocol, if the request was for one.
     pub(super) offer: Option<Offer>,
     /// The request, if it was the router's.
-    pub(super) asked: Option<Box<Asked>>,
+    pub(super) line: Option<Rc<RequestLine>>,
 }
 
 /// The connection's end, once the output is sent.

@@ -1,13 +1,13 @@
 //! The log of answers that fail behind their head. A process has one log, so the test has a process.
 
 use std::io::Read as _;
-use std::process::Command;
 
 use axum::response::Response;
 use axum::routing::get;
 use http::Request;
 use http_server::serve;
 use server_runtime::{LogFormat, LogOptions, LogOutput, init_logging};
+use test_peers::alone;
 
 use crate::http3::Peer;
 use crate::support::{Client, folder, router, stream, tls_options, until};
@@ -19,19 +19,6 @@ fn announcing(length: u64) -> Response {
 
 fn routes() -> axum::Router {
     router().route("/t/short", get(|| async { announcing(10) })).route("/t/long", get(|| async { announcing(2) }))
-}
-
-/// Whether this process is the one for the test; starts it if not.
-fn alone(test: &str) -> bool {
-    const MARK: &str = "HTTP_SERVER_TEST_ALONE";
-    if std::env::var(MARK).is_ok_and(|name| name == test) {
-        return true;
-    }
-    let mut command = Command::new(std::env::current_exe().unwrap());
-    let output = command.args(["--exact", test, "--nocapture"]).env(MARK, test).output().unwrap();
-    let said = String::from_utf8_lossy(&output.stdout) + String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success() && said.contains("1 passed"), "{said}");
-    false
 }
 
 /// A body that fails, or has another length than its head says, is a fault of this server: it is logged, with the request, over every

@@ -18,9 +18,9 @@ use http2::hpack::Field;
 use http2::shared::{Shared, fields};
 use http2::{Reason, SendError, StreamId};
 
-use crate::engine::asked::Asked;
 use crate::engine::exchange::Origin;
 use crate::engine::guard::guarded;
+use crate::engine::request_line::RequestLine;
 use crate::engine::sending::{LONGER, SHORTER, on_stream};
 use crate::engine::watch::{Phase, Slot};
 use crate::engine::worker::Worker;
@@ -38,9 +38,9 @@ where
     B: http_body::Body<Data = Bytes, Error: Into<axum::BoxError>> + Send + Unpin + 'static,
 {
     let is_head = request.method() == Method::HEAD;
-    let asked = Some(Asked::of(&request));
-    let response = guarded(Rc::clone(worker), request, origin.clone());
-    run(worker, Open::new(worker, shared, stream, asked).answer(response, is_head))
+    let line = RequestLine::of(&request);
+    let response = guarded(Rc::clone(worker), request, origin.clone(), Rc::clone(&line));
+    run(worker, Open::new(worker, shared, stream, Some(line)).answer(response, is_head))
 }
 
 /// Sends an answer that needs no router, when it is ready.
@@ -89,7 +89,7 @@ struct Open {
     /// Bytes that it has taken since its time to do so began.
     taken: u64,
     /// The request, if it was the router's.
-    asked: Option<Asked>,
+    line: Option<Rc<RequestLine>>,
 }
 
 /// Why an answer is not sent.
@@ -109,9 +109,9 @@ impl From<SendError> for Unsent {
 }
 
 impl Open {
-    fn new(worker: &Rc<Worker>, shared: &Rc<Shared>, stream: StreamId, asked: Option<Asked>) -> Self {
+    fn new(worker: &Rc<Worker>, shared: &Rc<Shared>, stream: StreamId, line: Option<Rc<RequestLine>>) -> Self {
         let (worker, shared) = (Rc::clone(worker), Rc::clone(shared));
-        Self { worker, shared, stream, is_answered: false, has_begun: false, slot: None, taken: 0, asked }
+        Self { worker, shared, stream, is_answered: false, has_begun: false, slot: None, taken: 0, line }
     }
 
     async fn answer(mut self, response: impl Future<Output = Response>, is_head: bool) {
@@ -139,8 +139,8 @@ impl Open {
             Err(Unsent::TooSlow) => self.worker.stats().timeouts.add(1),
             // The body has failed, or differs from its announced length; the client has to see that.
             Err(Unsent::Broken(error)) => {
-                if let Some(asked) = &self.asked {
-                    asked.body_failed(&*error);
+                if let Some(line) = &self.line {
+                    line.body_failed(&*error);
                 }
                 self.shared.sending().reset(self.stream, Reason::INTERNAL_ERROR);
             }

@@ -23,9 +23,9 @@ const HEAD: usize = 9;
 const DATA: u64 = 0;
 const HEADERS: u64 = 1;
 const CANCEL_PUSH: u64 = 3;
-const MAX_PUSH_ID: u64 = LAST_KNOWN;
-/// MAX_PUSH_ID, the last of those that RFC 9114 knows (section 7.2), among which are those of HTTP/2 that it forbids.
-const LAST_KNOWN: u64 = 0x0d;
+const MAX_PUSH_ID: u64 = 0x0d;
+/// The last type that RFC 9114 knows (section 7.2). Below it are also the types of HTTP/2 that it forbids.
+const LAST_KNOWN: u64 = MAX_PUSH_ID;
 
 /// A breach of the limits or of the protocol by a client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -27,9 +27,9 @@ use tokio::time::timeout;
 use super::conn::Running;
 use super::incoming::Incoming;
 use super::wire::{Gone, Sending, Shared, Wire};
-use crate::engine::asked::Asked;
 use crate::engine::exchange::Origin;
 use crate::engine::guard::guarded;
+use crate::engine::request_line::RequestLine;
 use crate::engine::sending::{LONGER, SHORTER, on_stream};
 use crate::engine::worker::Worker;
 use crate::tuning::H3_PIECE;
@@ -77,7 +77,7 @@ pub(super) async fn answer(
     worker.stats().h3_requests.add(1);
     let (send, mut receive) = stream.split();
     let mut request: Request<()> = request;
-    let mut open = Open { worker, send, is_done: false, asked: Asked::of(&request) };
+    let mut open = Open { worker, send, is_done: false, line: RequestLine::of(&request) };
     if !is_well_formed(request.headers()) || !is_target(request.method(), request.uri()) {
         receive.stop_sending(Code::H3_MESSAGE_ERROR);
         return open.send.stop_stream(Code::H3_MESSAGE_ERROR);
@@ -91,7 +91,7 @@ pub(super) async fn answer(
     let mut expectation = (expects && !body.is_end_stream()).then(|| body.expect());
     // Each request has the address that the client has by then.
     let origin = Origin { peer: Peer::Tcp(canonical(quic.remote_address())), is_secure: true };
-    let mut response = pin!(guarded(Rc::clone(&open.worker), request.map(|()| body), origin));
+    let mut response = pin!(guarded(Rc::clone(&open.worker), request.map(|()| body), origin, Rc::clone(&open.line)));
     let response = loop {
         let turn = poll_fn(|cx| match response.as_mut().poll(cx) {
             Poll::Ready(response) => Poll::Ready(Turn::Answered(response)),
@@ -192,7 +192,7 @@ struct Open {
     worker: Rc<Worker>,
     send: RequestStream<Sending, Bytes>,
     is_done: bool,
-    asked: Asked,
+    line: Rc<RequestLine>,
 }
 
 impl Open {
@@ -205,7 +205,7 @@ impl Open {
             Err(Unsent::Broken(error)) => {
                 self.is_done = true;
                 if let Some(error) = error {
-                    self.asked.body_failed(&*error);
+                    self.line.body_failed(&*error);
                 }
                 self.send.stop_stream(Code::H3_INTERNAL_ERROR);
             }

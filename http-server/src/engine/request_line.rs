@@ -1,23 +1,25 @@
 //! A request's line, for the log when its answer fails.
 
 use std::error::Error;
+use std::rc::Rc;
 
 use http::{Method, Request, Uri, Version};
 
 use super::guard::OfClient;
 use super::upload::BodyError;
 
-/// A request, as the log names it.
-#[derive(Clone, Debug)]
-pub(crate) struct Asked {
+/// Method, target and version of a request. All that may have to log it share one.
+#[derive(Debug)]
+pub(crate) struct RequestLine {
     method: Method,
     uri: Uri,
     version: Version,
 }
 
-impl Asked {
-    pub(super) fn of<B>(request: &Request<B>) -> Self {
-        Self { method: request.method().clone(), uri: request.uri().clone(), version: request.version() }
+impl RequestLine {
+    pub(super) fn of<B>(request: &Request<B>) -> Rc<Self> {
+        let (method, uri, version) = (request.method().clone(), request.uri().clone(), request.version());
+        Rc::new(Self { method, uri, version })
     }
 
     /// The path, escaped, so that it is one word of one line.
