@@ -2,8 +2,8 @@
 //! section 11.2), so the bytes are looked at before hyper has them: the byte at which a request is wrong becomes a NUL, which
 //! hyper answers with status 400.
 
-/// Bytes of a line that are kept: names and values of the fields that matter are shorter.
-const KEPT: usize = 256;
+/// Bytes of a line that are kept: names and values of the fields that matter are shorter, the longest host that DNS knows among them.
+const KEPT: usize = 512;
 
 /// Stands instead of a byte that is wrong.
 const WRONG: u8 = 0;
@@ -135,7 +135,7 @@ impl Head {
         if self.lines == 1 {
             // A line that is longer than what is kept has its version behind that; hyper takes no others than these two.
             self.is_11 = !line.ends_with(b" HTTP/1.0");
-            return Ok(());
+            return if names_user(line) { Err(Wrong) } else { Ok(()) };
         }
         // Lines that go on with a space (obs-fold, RFC 9112 section 5.2) have no name, or one that begins with it.
         let Some(colon) = line.iter().position(|byte| *byte == b':') else { return Err(Wrong) };
@@ -145,6 +145,9 @@ impl Head {
         }
         if name.eq_ignore_ascii_case(b"host") {
             self.hosts += 1;
+            if line.len() == KEPT || !value.iter().all(is_of_host) {
+                return Err(Wrong);
+            }
         } else if name.eq_ignore_ascii_case(b"content-length") {
             let length = decimal(value).ok_or(Wrong)?;
             if self.length.replace(length).is_some() {
@@ -172,6 +175,22 @@ impl Head {
             (Some(length), false) => Ok(Place::Body(length)),
         }
     }
+}
+
+/// Whether a request line has an absolute target with user information, which is no part of a host (RFC 9110 section 4.2.4).
+fn names_user(line: &[u8]) -> bool {
+    let target = line.split(|byte| *byte == b' ').nth(1).unwrap_or_default();
+    let Some(at) = target.windows(3).position(|bytes| bytes == b"://").filter(|_| target[0] != b'/') else {
+        return false;
+    };
+    let authority = target[at + 3..].split(|byte| matches!(byte, b'/' | b'?')).next().unwrap_or_default();
+    // One that goes on behind the bytes that are kept is no host either.
+    authority.contains(&b'@') || line.len() == KEPT && target.ends_with(authority)
+}
+
+/// The characters of names, addresses and ports (RFC 3986 section 3.2.2).
+fn is_of_host(byte: &u8) -> bool {
+    byte.is_ascii_alphanumeric() || b"-._~!$&'()*+,;=:[]%".contains(byte)
 }
 
 fn decimal(text: &[u8]) -> Option<u64> {
@@ -207,10 +226,24 @@ mod tests {
             "GET / HTTP/1.1\r\nHost: a\r\n\r\n",
             "\r\nGET / HTTP/1.1\r\nhost:a\r\n\r\n\r\nGET / HTTP/1.1\r\nHost: a\r\nX:\r\n\r\n",
             "GET / HTTP/1.0\r\n\r\n",
+            "GET http://a:80/x@y HTTP/1.1\r\nHost: [::1]:80\r\n\r\n",
+            "GET /x?to=http://u@a HTTP/1.1\r\nHost: a\r\n\r\n",
+            "GET http://a?u@b HTTP/1.1\r\nHost: a-b.c_d~%41\r\n\r\n",
             "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\n\r\na\nbGET / HTTP/1.1\r\nHost: a\r\n\r\n",
             "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n3\r\na\nb\r\n0A\r\n0123456789\r\n0\r\nX: y\r\n\r\nGET / HTTP/1.1\r\nHost: a\r\n\r\n",
         ] {
             assert_eq!(wrong(text), None, "{text:?}");
+        }
+    }
+
+    /// The longest host that DNS knows is one; longer ones are not kept, and so are none.
+    #[test]
+    fn long_hosts() {
+        for (length, is_host) in [(253, true), (KEPT, false)] {
+            let host = "h".repeat(length);
+            let field = format!("GET / HTTP/1.1\r\nHost: {host}:65535\r\n\r\n");
+            let target = format!("GET http://{host}:65535/ HTTP/1.1\r\nHost: a\r\n\r\n");
+            assert_eq!([wrong(&field), wrong(&target)].map(|place| place.is_none()), [is_host; 2], "{length}");
         }
     }
 
@@ -221,6 +254,10 @@ mod tests {
             ("GET / HTTP/1.1\r\n\r", "\n"),
             ("GET / HTTP/1.1\r\nHost: a\r\nHost: a\r\n\r", "\n"),
             ("GET / HTTP/1.1", "\nHost: a\n\n"),
+            ("GET http://user@a/ HTTP/1.1\r", "\nHost: a\r\n\r\n"),
+            ("GET HTTPS://u:p@a HTTP/1.1\r", "\nHost: a\r\n\r\n"),
+            ("GET / HTTP/1.1\r\nHost: user@a\r", "\n\r\n"),
+            ("GET / HTTP/1.1\r\nHost: a b\r", "\n\r\n"),
             ("GET / HTTP/1.1\r\nHost: a", "\n\r\n"),
             ("GET / HTTP/1.1\r\nHost: a\r\n", "\n"),
             ("GET / HTTP/1.1\r\nHost: a\r", "b\r\n\r\n"),

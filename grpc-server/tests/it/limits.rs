@@ -136,6 +136,7 @@ fn http1_is_taken_strictly() {
     for rest in [
         format!("{chunked}\r\n{body}"),
         format!("Host: a\r\nHost: a\r\n{chunked}\r\n{body}"),
+        format!("Host: user@a\r\n{chunked}\r\n{body}"),
         "Host: a\nContent-Length: 2\r\n\r\n{}".to_owned(),
         format!("Host: a\r\nContent-Length: 2\r\n{chunked}\r\n{body}"),
         format!("Host: a\r\n{chunked}Content-Length: 2\r\n\r\n{body}"),
