@@ -1,7 +1,9 @@
 //! Genuine peers for tests: looked for, fetched once by their languages' package clients, run within bounds; and how their answers are read.
+//! Beside them, processes for tests of what concerns a whole process.
 //!
 //! A peer that is not there is a printed note; with `REQUIRE_PEERS=1` it is a failure.
 
+mod alone;
 mod browser;
 mod kit;
 mod outside;
@@ -11,6 +13,7 @@ use std::io::{self, Read};
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
+pub use alone::{alone, alone_after};
 pub use browser::Browser;
 pub use kit::Kit;
 pub use outside::outside;

@@ -8,9 +8,10 @@ use std::time::Duration;
 
 use server_runtime::{Connection, Options, Service, start};
 use socket2::SockRef;
+use test_peers::{alone, alone_after};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
-use crate::support::{Wanderer, alone, alone_after, ask, connect, end, options, serve, until};
+use crate::support::{Wanderer, ask, connect, end, options, serve, until};
 
 #[test]
 fn echoes_on_every_kind_of_tcp_address() {

@@ -1,8 +1,9 @@
 //! The log; a process has one, so each test has a process.
 
 use server_runtime::{LogFormat, LogOptions, LogOutput, Options, init_logging, set_log_level};
+use test_peers::alone;
 
-use crate::support::{Folder, alone, ask, connect, end, options, serve};
+use crate::support::{Folder, ask, connect, end, options, serve};
 
 #[test]
 fn json_lines_in_a_file() {

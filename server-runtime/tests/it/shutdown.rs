@@ -7,8 +7,9 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use server_runtime::{Listen, Options, shutdown_on_signals, start};
+use test_peers::alone;
 
-use crate::support::{PATIENCE, Wanderer, alone, ask, connect, options, serve, until};
+use crate::support::{PATIENCE, Wanderer, ask, connect, options, serve, until};
 
 #[test]
 fn a_connection_in_flight_finishes() {

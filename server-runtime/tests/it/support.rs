@@ -3,7 +3,6 @@
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::path::PathBuf;
-use std::process::Command;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -140,25 +139,6 @@ pub(crate) fn until(what: &str, mut holds: impl FnMut() -> bool) {
         assert!(start.elapsed() < PATIENCE, "{what}");
         std::thread::sleep(Duration::from_millis(2));
     }
-}
-
-/// Gives a test a process of its own, for what concerns the whole process: open files, signals. The test says
-/// `if !alone("module::name") { return; }` first; `shell` is done before the process begins.
-pub(crate) fn alone_after(shell: &str, test: &str) -> bool {
-    const MARK: &str = "SERVER_RUNTIME_TEST_ALONE";
-    if std::env::var(MARK).is_ok_and(|name| name == test) {
-        return true;
-    }
-    let program = std::env::current_exe().unwrap();
-    let script = format!("{shell}; exec \"$0\" --exact {test} --nocapture");
-    let output = Command::new("sh").arg("-c").arg(script).arg(program).env(MARK, test).output().unwrap();
-    let said = String::from_utf8_lossy(&output.stdout) + String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success() && said.contains("1 passed"), "{said}");
-    false
-}
-
-pub(crate) fn alone(test: &str) -> bool {
-    alone_after(":", test)
 }
 
 /// A new folder, removed at the end.

@@ -13,8 +13,9 @@ use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
 use server_runtime::{
     ClientAuth, Listen, LogOptions, LogOutput, Options, Running, TlsOptions, init_logging, set_log_level,
 };
+use test_peers::alone;
 
-use crate::support::{Folder, alone, ask, connect, end, options, serve, until};
+use crate::support::{Folder, ask, connect, end, options, serve, until};
 
 type Authority = CertifiedIssuer<'static, KeyPair>;
 
