@@ -87,25 +87,15 @@ fn tests(crates: &BTreeSet<String>) -> Command {
     tests
 }
 
-/// Documents outside of the folder of the crate whose programs they call.
-const DOCUMENTS: &[(&str, &str)] = &[
-    ("echonet-lite", "docs/echonet-lite/"),
-    ("grpc-server", "docs/grpc/"),
-    ("http-server", "docs/http/"),
-    ("loadgen", "docs/loadgen/"),
-    ("redis-server", "docs/redis/"),
-];
-
-/// Runs the commands of the READMEs in the crates' folders, and of their [`DOCUMENTS`].
+/// Runs the commands of the READMEs in the crates' folders, and of their documents.
 fn readmes(workspace: &Workspace, crates: &BTreeSet<String>) -> Result<()> {
     let mut build = crate::programs::cargo();
     build.arg("everything");
     crate::ci::gate("programs", build)?;
     for name in crates {
         let own = format!("{}/", workspace.folder(name));
-        let documents = DOCUMENTS.iter().filter(|(of, _)| of == name).map(|(_, folder)| *folder);
-        for folder in std::iter::once(own.as_str()).chain(documents) {
-            crate::readme::run(&crate::readme::Options::of_built(folder))?;
+        for folder in touched::documents(name).map(str::to_owned).chain([own]) {
+            crate::readme::run(&crate::readme::Options::of_built(&folder))?;
         }
     }
     Ok(())

@@ -12,6 +12,15 @@ use crate::process::run_quietly;
 /// Files of the workspace's root, and folders, that all crates are built by.
 const SHARED: [&str; 6] = ["Cargo.toml", "Cargo.lock", "rust-toolchain.toml", "clippy.toml", "rustfmt.toml", ".cargo/"];
 
+/// Documents outside of the folder of the crate whose programs they call.
+const DOCUMENTS: &[(&str, &str)] = &[
+    ("echonet-lite", "docs/echonet-lite/"),
+    ("grpc-server", "docs/grpc/"),
+    ("http-server", "docs/http/"),
+    ("loadgen", "docs/loadgen/"),
+    ("redis-server", "docs/redis/"),
+];
+
 /// The workspace's crates.
 pub(super) struct Workspace {
     crates: BTreeMap<String, Crate>,
@@ -75,7 +84,7 @@ impl Workspace {
         &self.crates[name].folder
     }
 
-    /// The crates to which these files belong; all, if a file belongs to the build of all.
+    /// The crates to which these files belong, documents included; all, if a file belongs to the build of all.
     pub(super) fn owners<'a>(&self, files: impl IntoIterator<Item = &'a String>) -> BTreeSet<String> {
         let mut owners = BTreeSet::new();
         for file in files {
@@ -84,7 +93,9 @@ impl Workspace {
                 return self.crates.keys().cloned().collect();
             }
             let is_in = |folder: &str| file.strip_prefix(folder).is_some_and(|rest| rest.starts_with('/'));
-            owners.extend(self.crates.iter().filter(|(_, of)| is_in(&of.folder)).map(|(name, _)| name.clone()));
+            let owns =
+                |name: &str, of: &Crate| is_in(&of.folder) || documents(name).any(|folder| file.starts_with(folder));
+            owners.extend(self.crates.iter().filter(|(name, of)| owns(name, of)).map(|(name, _)| name.clone()));
         }
         owners
     }
@@ -101,6 +112,11 @@ impl Workspace {
             }
         }
     }
+}
+
+/// The folders of a crate's [`DOCUMENTS`].
+pub(super) fn documents(name: &str) -> impl Iterator<Item = &'static str> {
+    DOCUMENTS.iter().filter(move |(of, _)| *of == name).map(|(_, folder)| *folder)
 }
 
 /// Files that differ from the merge base of `revision` and HEAD, committed or not, new ones included.
@@ -134,6 +150,7 @@ mod tests {
         assert_eq!(owners(&[]), [""; 0]);
         assert_eq!(owners(&["README.md", "fuzz/Cargo.toml", "http2x/src/lib.rs"]), [""; 0]);
         assert_eq!(owners(&["http2/src/lib.rs", "http2/README.md", "loadgen/Cargo.toml"]), ["http2", "loadgen"]);
+        assert_eq!(owners(&["docs/redis/cluster.md", "docs/internals/sizes.md"]), ["redis-server"]);
         let all = Workspace::read().unwrap().names().count();
         for shared in ["Cargo.lock", ".cargo/config.toml"] {
             assert_eq!(owners(&[shared]).len(), all, "{shared}");
