@@ -106,7 +106,7 @@ pub(super) struct Link<'t> {
     transport: &'t mut dyn Transport,
     pub(super) settings: Settings,
     tid: u16,
-    /// Whether the node has answered nothing at all lately: then requests do not wait long for it.
+    /// The node has answered nothing at all lately, so requests do not wait long for it.
     is_gone: bool,
     /// Requests that were not answered.
     missed: u32,
@@ -118,7 +118,7 @@ pub(super) struct Link<'t> {
     is_lossy: bool,
     /// Whether the node answers with transaction identifiers of its own.
     is_strange: bool,
-    /// Whether an answer took longer than it may.
+    /// An answer took longer than the limit.
     pub(super) is_slow: bool,
     /// The exchanges for the item that is examined.
     log: Vec<Exchange>,
@@ -285,8 +285,8 @@ impl<'t> Link<'t> {
         Ok(Err(Why::Unanswered(format!("no answer to {tries} tries within {within:?}"))))
     }
 
-    /// Whether a frame answers an earlier request: it has the identifier, the object and the first property of it. Many requests
-    /// are alike, so that this says yes too often, never too seldom.
+    /// True for a frame that has the identifier, the object and the first property of an earlier request. Many requests are alike,
+    /// so some of these frames answer another one; no answer to an earlier request is missed.
     fn is_late(&self, answer: &[u8]) -> bool {
         let is_of = |request: &&Vec<u8>| {
             request.get(2..4) == answer.get(2..4)

@@ -16,7 +16,7 @@ pub struct Config {
     /// Seed of the first transaction identifier: different in each life of a program, so that answers to the life
     /// before are not taken for answers to this one.
     pub seed: u64,
-    /// Whether nothing is to be sent, as by `listen_only` of an endpoint: requests are refused, and no node is interviewed.
+    /// The controller sends nothing, as with `listen_only` of an endpoint: it refuses requests and interviews no node.
     pub listens_only: bool,
     /// The port that everything is sent to. Devices know no other than 3610.
     pub port: u16,

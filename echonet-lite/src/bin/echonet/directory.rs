@@ -153,7 +153,7 @@ impl Directory {
         node.addrs.is_empty().then_some(name)
     }
 
-    /// Whether a node has more than one address.
+    /// True for a node with more than one address.
     pub(crate) fn has_other(&self, name: &str) -> bool {
         self.nodes.get(name).is_some_and(|node| node.addrs.len() > 1)
     }
@@ -214,7 +214,7 @@ pub(crate) async fn inquire(endpoint: &Endpoint, old: &NodeInfo, new: &NodeInfo)
     if is_same { Namesake::Same } else { Namesake::Twin }
 }
 
-/// Whether a node has said who it is, and has not answered what was asked then.
+/// True if the node answered the question for its identity, and not the request that followed.
 fn is_half_answered(result: &Result<Answer, Error>) -> bool {
     matches!(result, Err(Error::Failed(Failure::TimedOut { tries: 1.., .. })))
 }

@@ -353,6 +353,7 @@ mod tests {
         check("mqtt://", Err(""));
         check("mqtt://broker:70000", Err(""));
     }
+
     #[test]
     fn passwords_come_from_a_file_or_the_environment_and_are_not_shown() {
         let file = std::env::temp_dir().join(format!("echonet-password-{}", std::process::id()));

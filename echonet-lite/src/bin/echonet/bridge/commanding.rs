@@ -126,7 +126,7 @@ impl Bridge<'_> {
         self.ask_soon(&command.name, SETTLED);
     }
 
-    /// Whether a node that is not at an address has another one, or was found at another one since.
+    /// A node that is not at an address may have another one, or may have been found at another one since: true if so.
     fn has_turned(&mut self, name: &Name, addr: NodeAddr) -> bool {
         self.directory.use_next(name, addr) || self.certain_place(name).is_some_and(|(at, _)| at != addr)
     }
@@ -185,7 +185,7 @@ impl Bridge<'_> {
     }
 }
 
-/// Whether a node says at an address, within the time that a command waits for it, that it is there.
+/// The node answers at this address within the time that a command waits for a node: true if so.
 async fn says_who_it_is(endpoint: &Endpoint, addr: NodeAddr, id: NodeId) -> bool {
     let request = Request::get(Eoj::NODE_PROFILE, &[0x82]).fresh().only_to(id).timeout(FOUND);
     endpoint.request(addr, &request).await.is_ok()

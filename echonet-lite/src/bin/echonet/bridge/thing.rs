@@ -256,8 +256,8 @@ impl Thing {
         found
     }
 
-    /// Whether most users want to see an entity: one that every device of the class has, or that is measured or
-    /// detected. An air conditioner has 70 others, which a user can switch on.
+    /// Most users want to see an entity that every device of the class has, or that is measured or detected: true for these.
+    /// An air conditioner has 70 others, which a user can switch on.
     fn is_of_use(&self, spec: &PropertySpec, component: &Map<String, Json>) -> bool {
         let is_own = self.class.properties.iter().any(|own| own.epc == spec.epc);
         let is_required = is_own && (spec.access.get.is_required() || spec.access.set.is_required());

@@ -90,7 +90,7 @@ impl Guard {
         None
     }
 
-    /// Whether a name, with a port or without, is ours. A request without a name comes from no browser.
+    /// True for a name of this server, with a port or without. A request without a name comes from no browser.
     fn has(&self, host: &[u8]) -> bool {
         // A name that ends in a number is an address to every browser, or nothing (WHATWG URL, section 3.5).
         let is_address = host.iter().all(|byte| byte.is_ascii_digit() || matches!(byte, b'.' | b':'));

@@ -113,7 +113,7 @@ impl Home {
         (state.devices.values().map(Known::message).collect(), self.readers.subscribe())
     }
 
-    /// Whether a reader needs values that devices do not announce.
+    /// True while a reader needs values that devices do not announce.
     pub(super) fn is_watched(&self) -> bool {
         self.readers.receiver_count() > 0
     }
@@ -302,7 +302,7 @@ impl Home {
         }
     }
 
-    /// Whether the caller has to read a written value; not if another task is about to.
+    /// The caller has to read a written value unless another task is about to: true if the caller has to.
     pub(super) fn settles(&self, id: &str) -> bool {
         let mut state = self.state();
         state.devices.get_mut(id).is_some_and(|known| !std::mem::replace(&mut known.is_settling, true))
