@@ -6,6 +6,7 @@ mod selection;
 use std::collections::VecDeque;
 use std::env;
 use std::fs;
+use std::num::NonZero;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -75,7 +76,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     };
     gates.static_checks()?;
     let fuzzer = Fuzzer::find(options)?;
-    told(&beside(gates.selection.of(builds(&gates.xtask, fuzzer.as_ref())))?);
+    told(&beside(gates.selection.of(builds(&gates.xtask, options, fuzzer.as_ref())))?);
     let tests = if gates.selection.includes("tests") { tests(options)? } else { String::new() };
     gates.programs()?;
     gates.suites()?;
@@ -224,10 +225,10 @@ fn giving_way(command: &Command) -> Command {
 /// Gates that compile, the longest first. None waits for another: each has a folder of its own, but for public items and the tests, which
 /// come one after the other. A compiler that optimises a whole program has one thread, and leaves the rest of the machine to what runs
 /// beside it.
-fn builds(xtask: &Xtask, fuzzer: Option<&Fuzzer>) -> Vec<Gate> {
+fn builds(xtask: &Xtask, options: &Options, fuzzer: Option<&Fuzzer>) -> Vec<Gate> {
     let tests = ["test", "--workspace", "--no-run", "--features", FEATURES];
     let models = ["test", "--quiet", "--manifest-path", "models/Cargo.toml", "--target-dir", "models/target"];
-    let fuzz = fuzzer.map(|_| ("fuzz-build", Fuzzer::build()));
+    let fuzz = fuzzer.map(|_| ("fuzz-build", Fuzzer::build(options)));
     let others = [
         // Instructions are counted by one thread, which counts the same whatever runs beside it.
         ("paths", xtask.task(&["paths"])),
@@ -244,6 +245,9 @@ fn builds(xtask: &Xtask, fuzzer: Option<&Fuzzer>) -> Vec<Gate> {
 fn tests(options: &Options) -> Result<String> {
     let all = ["test", "--workspace", "--no-fail-fast", "--features", FEATURES];
     let mut test = cargo(&all);
+    // Most tests wait for servers, clients and time-outs: twice as many at once need half of the time.
+    let cores = thread::available_parallelism().map_or(1, NonZero::get);
+    test.env("RUST_TEST_THREADS", (2 * cores).to_string());
     if options.full {
         test.envs([("AOF_KILLS", "200"), ("LINK_CUTS", "200"), ("SIMULATED_RUNS", "10000"), ("PACKETS", "10000000")]);
         return gate("tests", test);
@@ -316,7 +320,7 @@ impl Fuzzer {
         command
     }
 
-    /// The target triple: a sanitizer needs it.
+    /// The target triple, which a sanitizer needs.
     fn host() -> String {
         format!("{}-unknown-linux-gnu", env::consts::ARCH)
     }
@@ -326,11 +330,14 @@ impl Fuzzer {
         crate::workspace::target_dir().join("fuzz")
     }
 
-    /// Builds all targets without lines of sources for debuggers and the sanitizer, which are most of them: a panic says where it was
-    /// without, and `cargo fuzz run` has them, to run a failing input again.
-    fn build() -> Command {
+    /// Builds all targets without lines of sources for debuggers, which are most of them: a panic says where it was without, and `cargo
+    /// fuzz run` has them, to run a failing input again. The address sanitizer doubles the compiler's work: the full run has it.
+    fn build(options: &Options) -> Command {
         let mut build = Self::cargo();
         build.args(["build", "--codegen-units", "16", "--target", &Self::host(), "--target-dir"]).arg(Self::folder());
+        if !options.full {
+            build.args(["--sanitizer", "none"]);
+        }
         build.env("RUSTFLAGS", "-Cdebuginfo=0 -Cstrip=debuginfo");
         // Compilers work longer than the few seconds of fuzzing that the gate has: fast programs would not pay for themselves.
         build.env("CARGO_PROFILE_RELEASE_OPT_LEVEL", "1");
