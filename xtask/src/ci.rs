@@ -79,16 +79,15 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     told(&beside(gates.selection.of(builds(&gates.xtask, options, fuzzer.as_ref())))?);
     let tests = if gates.selection.includes("tests") { tests(options)? } else { String::new() };
     gates.programs()?;
-    gates.suites()?;
     // Neither looks at the time.
-    let mut last = Vec::new();
+    let mut untimed = Vec::new();
     if gates.selection.includes("differ") {
-        last.extend(differ(&gates.xtask, options.full)?);
+        untimed.extend(differ(&gates.xtask, options.full)?);
     }
     if let Some(fuzzer) = &fuzzer {
-        last.extend(gates.selection.of(fuzzer.runs(options)?));
+        untimed.extend(gates.selection.of(fuzzer.runs(options)?));
     }
-    told(&beside(last)?);
+    gates.suites(untimed)?;
     gates.selection.finish()?;
     // Last, so that the end of the output shows how many tests ran; binaries without tests are left out.
     let summaries = tests.lines().filter(|line| line.starts_with("test result:") && !line.contains(" 0 passed"));
@@ -147,8 +146,9 @@ impl Gates<'_> {
         Ok(())
     }
 
-    /// Redis' suites, and in full runs what computes for long beside them, then failovers.
-    fn suites(&self) -> Result<()> {
+    /// Redis' suites. They wait most of the time: the processors are for what computes, and gives way to them. In full runs that takes
+    /// long, and failovers follow.
+    fn suites(&self, untimed: Vec<Gate>) -> Result<()> {
         let (mut suites, mut sentinels) = (Vec::new(), Vec::new());
         if self.options.no_suite {
             println!("skipped: Redis' own suite (--no-suite)");
@@ -159,14 +159,14 @@ impl Gates<'_> {
                 suites.extend(self.selection.one(name, command));
             }
         }
+        let untimed = untimed.into_iter().map(|(name, command)| (name, giving_way(&command)));
         if !self.options.full {
-            told(&in_lanes([suites])?);
+            told(&in_lanes([suites, untimed.collect()])?);
             return Ok(());
         }
-        // Suites wait most of the time: the processors are for what computes, and gives way to them. Sentinels' come behind that, beside
-        // clusters.
+        // Sentinels' come behind the computations, beside clusters.
         let computations = self.selection.of(computations(&self.xtask));
-        told(&in_lanes([suites, computations.into_iter().chain(sentinels).collect()])?);
+        told(&in_lanes([suites, computations.into_iter().chain(sentinels).chain(untimed).collect()])?);
         // Failovers are timed, so nothing runs beside them.
         print_lines(&self.alone("failovers", || failovers(&self.xtask))?);
         Ok(())
@@ -228,13 +228,15 @@ fn giving_way(command: &Command) -> Command {
 fn builds(xtask: &Xtask, options: &Options, fuzzer: Option<&Fuzzer>) -> Vec<Gate> {
     let tests = ["test", "--workspace", "--no-run", "--features", FEATURES];
     let models = ["test", "--quiet", "--manifest-path", "models/Cargo.toml", "--target-dir", "models/target"];
+    // In full with the tests over the sockets of other systems, which have a build of their own.
+    let systems = ["systems", "--check"];
     let fuzz = fuzzer.map(|_| ("fuzz-build", Fuzzer::build(options)));
     let others = [
         // Instructions are counted by one thread, which counts the same whatever runs beside it.
         ("paths", xtask.task(&["paths"])),
         ("api", xtask.task(&["api"])),
         ("test-build", cargo(&tests)),
-        ("systems", xtask.task(&["systems"])),
+        ("systems", xtask.task(&systems[..if options.full { 1 } else { 2 }])),
         ("bare", xtask.task(&["bare"])),
         ("models", cargo(&models)),
     ];
