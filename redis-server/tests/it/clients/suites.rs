@@ -90,7 +90,7 @@ const TOP_K: &str = "TOPK.* is not supported";
 const T_DIGEST: &str = "TDIGEST.* is not supported";
 
 /// Bound of one run: a minute, nearly all of it the sleep of tests, and patience for a busy machine.
-const SECONDS: u32 = 240;
+const SECONDS: u32 = 600;
 
 /// Files with tests of what is no single server of Redis 7, or of no server at all.
 const OTHER_FILES: &str =
