@@ -5,6 +5,7 @@
 //! those that it has met, and takes the best of all. A thread that is about to run a command makes room before it takes
 //! any lock, and for a bounded time. Periodic work makes the rest of the room.
 
+use std::cell::Cell;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use smallvec::SmallVec;
@@ -126,6 +127,8 @@ pub struct Evictor {
     seen_at: u64,
     /// Random policies go through the databases in turns.
     turn: usize,
+    /// Whether an entry would have been evicted that a snapshot has to save first, which takes long.
+    awaits_snapshot: bool,
 }
 
 /// Evicts keys until `maxmemory` is kept, for no longer than `maxmemory-eviction-tenacity` allows. The caller must hold no
@@ -187,7 +190,10 @@ impl Evictor {
             if !instance.is_short_of_memory() {
                 break Room::Enough;
             }
-            let Some(entry) = self.evict_one(worker, policy) else { break Room::None };
+            let Some(entry) = self.evict_one(worker, policy) else {
+                // What a snapshot saves first can go soon.
+                break if self.awaits_snapshot { Room::Coming } else { Room::None };
+            };
             free(instance, entry);
             evicted += 1;
             if evicted % SLICE == 0 {
@@ -210,16 +216,24 @@ impl Evictor {
     fn evict_one(&mut self, worker: &Worker, policy: Policy) -> Option<Entry> {
         let instance = &*worker.instance;
         let now = now_ms();
+        self.awaits_snapshot = false;
         for _ in 0..LOOKS {
             if !self.look(worker, policy, now) {
                 return None;
             }
             while let Some(best) = self.pool.pop() {
+                let database = instance.database(best.database);
+                let awaits_snapshot = Cell::new(false);
                 // A key that was used in the meantime, or is to live longer, stays.
                 let is_due = |entry: &Entry| {
-                    (!policy.volatile || entry.expire_at().is_some()) && policy.score(entry, now) >= best.score
+                    let is_due =
+                        (!policy.volatile || entry.expire_at().is_some()) && policy.score(entry, now) >= best.score;
+                    awaits_snapshot.set(is_due && database.saves_vast_first(entry));
+                    is_due && !awaits_snapshot.get()
                 };
-                if let Some(entry) = instance.database(best.database).evict(best.spot, is_due) {
+                let evicted = database.evict(best.spot, is_due);
+                self.awaits_snapshot |= awaits_snapshot.get();
+                if let Some(entry) = evicted {
                     return Some(entry);
                 }
             }

@@ -13,7 +13,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 
 use super::database::{Database, Key};
 use super::entry::{EPOCH, Entry};
-use super::table;
+use super::table::{self, Table};
 use super::view::{Removed, View};
 
 /// Saves entries before they change. It is called under the exclusive lock of their shard.
@@ -161,9 +161,21 @@ impl Database {
         }
     }
 
-    /// Whether a snapshot has to save what `key` holds before that is changed, and that takes long.
-    pub(super) fn saves_vast_first(&self, entry: &Entry) -> bool {
+    /// Whether a snapshot has to save an entry before it changes or goes, and that takes too long for the lock of its shard.
+    pub fn saves_vast_first(&self, entry: &Entry) -> bool {
         entry.is_unsaved(self.cut.epoch()) && entry.is_vast()
+    }
+
+    /// [`Database::saves_vast_first`] of the entry that is `due`.
+    pub(super) fn is_awaited(&self, table: &Table, hash: u64, due: impl Fn(&Entry) -> bool) -> bool {
+        self.cut.cut.is_saving.load(Relaxed)
+            && table.get(hash, |(entry, _)| due(entry)).is_some_and(|(entry, _)| self.saves_vast_first(entry))
+    }
+
+    /// An expired entry has been taken out that [`Database::saves_vast_first`]: [`Database::save_lent`] must follow.
+    pub(super) fn lend_expired(&self, key: &Key<'_>) {
+        self.has_expired(key);
+        self.cut.cut.lent.fetch_add(1, SeqCst);
     }
 
     /// Passes removed entries to the snapshot if one runs, which then frees them. Otherwise returns them.

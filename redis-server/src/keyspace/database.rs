@@ -453,7 +453,7 @@ impl Database {
     }
 
     /// Takes out entries and fields of shard `shard` that are due at `now`, at most `limit`. Entries are to be dropped without
-    /// its lock, so they are returned.
+    /// its lock, so they are returned. A value that a snapshot has to save first, which takes long, stays until that is done.
     pub fn expire_shard(&self, shard: usize, now: u64, limit: usize) -> Expired {
         let mut removed = Vec::new();
         // A key of a hidden slot expires when the source node deletes it.
@@ -462,15 +462,15 @@ impl Database {
         let Some(mut guard) = shards.and_then(|shards| shards.try_exclusive(shard)) else {
             return Expired { entries: removed, is_done: true };
         };
-        let mut lent = Vec::new();
+        let mut waiting = Vec::new();
         // Stale records are dropped on the way; they cost time too, though less.
         for _ in 0..limit.saturating_mul(2) {
             let Some((deadline, hash)) = self.deadlines(shard).pop_due(now) else { break };
-            if self.loans.has(hash) {
-                lent.push((deadline, hash));
+            let due = |entry: &Entry| entry.expire_at() == Some(deadline);
+            if self.loans.has(hash) || self.is_awaited(&guard.table, hash, due) {
+                waiting.push((deadline, hash));
                 continue;
             }
-            let due = |entry: &Entry| entry.expire_at() == Some(deadline);
             let Some(entry) = table::take(&mut guard.table, hash, due, self.rehash()) else { continue };
             self.save_first(&entry);
             self.has_expired(&Key::new(entry.key(), hash, shard as u32));
@@ -479,8 +479,8 @@ impl Database {
                 break;
             }
         }
-        if !lent.is_empty() {
-            self.deadlines(shard).put_back(lent);
+        if !waiting.is_empty() {
+            self.deadlines(shard).put_back(waiting);
         }
         let most = limit - removed.len();
         let is_done = self.expire_fields((shard, &mut *guard.table), now, most, &mut removed);
@@ -500,7 +500,8 @@ impl Database {
         if self.loans.has(hash) {
             return;
         }
-        let removed = table::take(&mut exclusive.table, hash, |entry| entry.is_expired(now), self.rehash());
+        let due = |entry: &Entry| entry.is_expired(now) && !self.saves_vast_first(entry);
+        let removed = table::take(&mut exclusive.table, hash, due, self.rehash());
         if let Some(entry) = removed {
             self.save_first(&entry);
             self.has_expired(&Key::new(entry.key(), hash, shard));

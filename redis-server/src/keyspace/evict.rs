@@ -69,7 +69,7 @@ impl Database {
     }
 
     /// Takes out the entry at `spot`, if there is one that `is_due` still. The caller must hold no shard's lock; the entry
-    /// is dropped without it.
+    /// is dropped without it. An entry that [`Database::saves_vast_first`] had better not be due: its shard would be locked for long.
     pub fn evict(&self, spot: Spot, is_due: impl Fn(&Entry) -> bool) -> Option<Entry> {
         let shard = spot.shard as usize;
         let mut guard = self.try_guard(shard, Access::Write)?;

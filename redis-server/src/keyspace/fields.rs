@@ -71,14 +71,14 @@ impl Database {
         most: usize,
         removed: &mut Vec<Entry>,
     ) -> bool {
-        let (mut left, mut lent, mut is_done) = (most, Vec::new(), false);
+        let (mut left, mut waiting, mut is_done) = (most, Vec::new(), false);
         while left > 0 {
             let Some((at, hash)) = self.deadlines(shard).pop_due_fields(now) else {
                 is_done = true;
                 break;
             };
-            if self.loans.has(hash) {
-                lent.push((at, hash));
+            if self.loans.has(hash) || self.is_awaited(table, hash, |entry| is_watched(entry, at)) {
+                waiting.push((at, hash));
                 continue;
             }
             // A stale record takes time, too.
@@ -102,7 +102,7 @@ impl Database {
             self.have_expired(&key, &taken, is_last);
         }
         let mut index = self.deadlines(shard);
-        lent.into_iter().for_each(|(at, hash)| _ = index.add_fields(at, hash));
+        waiting.into_iter().for_each(|(at, hash)| _ = index.add_fields(at, hash));
         is_done
     }
 

@@ -75,6 +75,8 @@ pub(super) struct Loan<'a> {
     stand_ins: Vec<StandIn>,
     /// Whether a snapshot in the making has yet to save some of `write`.
     has_unsaved: bool,
+    /// Entries that had expired, were taken out, and are yet to be saved.
+    expired: Vec<Entry>,
 }
 
 /// An entry that stands in its shard's table for one that is lent.
@@ -110,8 +112,9 @@ impl<'a> View<'a> {
         hashes.reverse();
         let hashes: Hashes = hashes.into();
         db.loans.add(&hashes);
-        let mut loan =
-            Loan { db, hashes, read: Table::new(), write: Table::new(), stand_ins: Vec::new(), has_unsaved: false };
+        let (read, write) = (Table::new(), Table::new());
+        let (stand_ins, expired) = (Vec::new(), Vec::new());
+        let mut loan = Loan { db, hashes, read, write, stand_ins, has_unsaved: false, expired };
         // Reserves space before the locks are taken, because growing a table moves all its entries.
         sorted.iter_mut().for_each(|(key, access)| *access = loan.access(key).unwrap_or(*access));
         let written = sorted.iter().filter(|(_, access)| *access == Access::Write).count();
@@ -143,6 +146,10 @@ impl Loan<'_> {
         if std::mem::take(&mut self.has_unsaved) {
             table::entries(&self.write).for_each(|entry| self.db.save_lent(entry));
         }
+        for entry in std::mem::take(&mut self.expired) {
+            self.db.save_lent(&entry);
+            self.db.discard(entry);
+        }
     }
 
     /// Borrows what a key holds to read it; false if its time is over.
@@ -163,7 +170,15 @@ impl Loan<'_> {
     /// Takes what a key holds, to change it; an expired one is removed.
     fn borrow_mut(&mut self, guard: &mut Guard<'_>, key: &Key<'_>, now: u64) {
         let db = self.db;
-        let Some(entry) = table::live_mut(guard.table_mut(), key, now, |entry| db.expired(key, entry)) else { return };
+        let expired = |entry: Entry| {
+            if db.saves_vast_first(&entry) {
+                db.lend_expired(key);
+                self.expired.push(entry);
+            } else {
+                db.expired(key, entry);
+            }
+        };
+        let Some(entry) = table::live_mut(guard.table_mut(), key, now, expired) else { return };
         let expire_at = entry.expire_at();
         let stand_in = Entry::new(key.bytes, nothing_like(entry.value()), expire_at);
         stand_in.set_access(entry.access());
@@ -265,6 +280,13 @@ fn nothing_like(value: ValueRef<'_>) -> Value<'static> {
     })
 }
 
+/// [`View::lend`] for a test that has no other view.
+#[cfg(test)]
+pub(super) fn lend_alone(view: &mut View<'_>, keys: &[(Key<'_>, Access)]) {
+    // SAFETY: there is no other view.
+    unsafe { view.lend(keys) };
+}
+
 #[cfg(test)]
 mod tests {
     use foldhash::quality::RandomState;
@@ -285,8 +307,7 @@ mod tests {
         let value = Value::Object(Object::Hash(Box::new(hash)));
         drop(db.lock([(key.shard(), Access::Write)].into_iter(), 1).replace(&key, value));
         let mut view = db.lock_none(1);
-        // SAFETY: there is no other view.
-        unsafe { view.lend(&[(key, Access::Write)]) };
+        lend_alone(&mut view, &[(key, Access::Write)]);
         let Some(Object::Hash(fields)) = view.get_mut(&key).and_then(Entry::object_mut) else { panic!("no hash") };
         fields.expire(b"b", Some(10));
         view.fields_expire(&key);

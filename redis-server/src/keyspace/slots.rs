@@ -35,13 +35,14 @@ impl Database {
         table::entries(guard.table()).take(most).map(|entry| entry.key().into()).collect()
     }
 
-    /// Takes out up to `limit` entries of a slot that another node has now, except those that are lent; `None` if its lock had
-    /// to be waited for. They are to be dropped without its lock, so they are returned.
+    /// Takes out up to `limit` entries of a slot that another node has now, except those that are lent, or that a snapshot has to save
+    /// first and that takes long; `None` if its lock had to be waited for. They are to be dropped without its lock, so they are returned.
     pub fn drop_slot(&self, slot: u16, limit: usize) -> Option<Vec<Entry>> {
         let Some(shards) = self.made() else { return Some(Vec::new()) };
         let shard = usize::from(slot);
         let mut guard = shards.try_exclusive(shard)?;
         let hashes: Vec<u64> = table::entries(&guard.table)
+            .filter(|entry| !self.saves_vast_first(entry))
             .map(|entry| self.hash(entry.key()))
             .filter(|&hash| !self.loans.has(hash))
             .take(limit)

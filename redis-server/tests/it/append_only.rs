@@ -93,6 +93,53 @@ fn what_was_said_is_there_after_a_restart_and_a_rewrite() {
     }
 }
 
+/// Clients go on while the commands of a base are written. The file has the values of the cut, and behind them every change.
+#[test]
+fn nobody_waits_for_a_base_of_commands() {
+    let settings = [("appendonly", "yes"), ("aof-use-rdb-preamble", "no"), DEBUG];
+    let mut server = Process::start("aof-base-of-commands", &settings);
+    let mut client = server.connect();
+    let mut said = |line: &str| {
+        let reply = ask(&mut client, &line.split(' ').collect::<Vec<_>>());
+        assert!(!reply.is_error(), "{line}: {reply:?}");
+    };
+    (0..100).for_each(|key| said(&format!("SET key:{key} value")));
+    let elements: Vec<_> = (0..5000).map(|number| number.to_string()).collect();
+    // A value that is encoded outside of locks, and a string of more than a chunk.
+    (0..20).for_each(|_| said(&format!("RPUSH large {}", elements.join(" "))));
+    said(&format!("SET text {}", "t".repeat(1024 * 1024)));
+    said("SELECT 3");
+    said("HSET hash a 1 b 2");
+    said("HPEXPIRE hash 1000000 FIELDS 1 a");
+    said("SET fleeting x PX 1000000");
+    // About five seconds for all.
+    said("CONFIG SET rdb-key-save-delay 50000");
+    said("BGREWRITEAOF");
+    until("it has begun", || info(&server, "aof_rewrite_in_progress") == "1");
+    until("the cut is made", || files(&server).iter().any(|name| name.ends_with(".2.incr.aof")));
+    for line in
+        ["DEL hash", "SET fleeting y", "SELECT 0", "APPEND text more", "LPOP large", "DEL key:1 key:2", "INCR new"]
+    {
+        said(line);
+    }
+    (10..90).for_each(|key| said(&format!("SET key:{key} other")));
+    assert_eq!(info(&server, "aof_rewrite_in_progress"), "1", "it ended before the writes");
+    until("it has ended", || info(&server, "aof_rewrite_in_progress") == "0");
+    assert_eq!(info(&server, "aof_last_bgrewrite_status"), "ok");
+    let base = fs::read(server.folder.join("appendonlydir/appendonly.aof.2.base.aof")).unwrap();
+    let count = |words: &[u8]| base.windows(words.len()).filter(|window| *window == words).count();
+    assert_eq!(
+        (count(b"\r\nvalue\r\n"), count(b"\r\nother\r\n"), count(b"\r\nnew\r\n")),
+        (100, 0, 0),
+        "values of the cut"
+    );
+    let before = digest(&server);
+    server.signal(Signal::KILL);
+    server.ended();
+    server.restart();
+    assert_eq!(digest(&server), before);
+}
+
 /// Commands that fail when they are loaded, such as SELECT of a database that is not there any more, are passed by, as by the genuine
 /// server; with `propagation-error-behavior panic` they end the start.
 #[test]

@@ -15,7 +15,7 @@ use redis_server::commands::TABLE;
 use redis_server::exec::aof;
 use redis_server::exec::exclusive::{Alone, Exclusive};
 use redis_server::exec::instance::Instance;
-use redis_server::exec::snapshot::{self, Job, Purpose};
+use redis_server::exec::snapshot::{self, Format, Job, Purpose};
 use redis_server::exec::worker::Worker;
 use redis_server::journal::User;
 use redis_server::persistence::SnapshotFile;
@@ -223,7 +223,8 @@ fn a_snapshot_is_what_the_journal_says_up_to_its_cut() {
             let ended = move |_: &Instance, written| end.send(written).unwrap();
             let record = Box::new(|_: &Instance, _: &io::Result<()>| {});
             let (create, at_cut, ended) = (Box::new(create), Box::new(at_cut), Box::new(ended));
-            snapshot::start(instance, Job { purpose: Purpose::AofBase, create, at_cut, record, ended }).unwrap();
+            let (purpose, format) = (Purpose::AofBase, Format::Rdb);
+            snapshot::start(instance, Job { purpose, format, create, at_cut, record, ended }).unwrap();
             ends.recv().unwrap().unwrap();
             cuts.recv().unwrap()
         });

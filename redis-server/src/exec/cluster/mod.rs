@@ -19,6 +19,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 pub(crate) use judge::{
     HELD, Refused, judge_alone, judge_locked, judge_on_admission, judge_script_call, port_for, preferred,
 };
+pub(crate) use moving::note_of_imports;
 pub use moving::{Landing, Line};
 pub use node::{DISABLED, bus_port, replication_port, settings_of};
 

@@ -16,7 +16,7 @@ use crate::exec::exclusive::Alone;
 #[cfg(test)]
 use crate::exec::exclusive::Exclusive;
 use crate::exec::instance::Instance;
-use crate::exec::snapshot::{self, Job, Purpose, Target};
+use crate::exec::snapshot::{self, Format, Job, Purpose, Target};
 use crate::journal::Reader;
 
 /// Bytes of a snapshot that go to a replica together.
@@ -165,6 +165,7 @@ fn direct(instance: &Arc<Instance>, receivers: &Receivers) -> Job {
     let making = Arc::clone(instance);
     Job {
         purpose: Purpose::Replicas,
+        format: Format::Rdb,
         create: Box::new(move |_| {
             let (mark, making) = (super::new_id(), Some(making));
             let mut fan = Fan { receivers: targets, buffer: Vec::with_capacity(CHUNK), mark, making };

@@ -7,6 +7,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::time::Instant;
 
 use super::background::{self, Job, Occupied, Purpose, Target};
+use super::encoder::Format;
 use super::{folder, save};
 use crate::config::settings;
 use crate::exec::clock::now_ms;
@@ -70,6 +71,7 @@ pub fn job(instance: &Instance) -> Job {
     instance.snapshots.tries(now_ms() / 1000);
     Job {
         purpose: Purpose::Snapshot,
+        format: Format::Rdb,
         create: Box::new(create),
         at_cut: Box::new(move |instance, _| {
             at_the_cut.store(instance.changes(), Relaxed);

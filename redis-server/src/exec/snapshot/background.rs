@@ -14,10 +14,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use super::encoder::{Encoder, Format};
 use super::handover::Handover;
 use super::save::{Told, libraries, options};
 use super::stand_in::StandIn;
 use super::walk;
+use crate::cluster::{NodeId, SlotSet};
 use crate::config::settings;
 use crate::exec::clock::now_ms;
 use crate::exec::exclusive::Alone;
@@ -70,6 +72,8 @@ pub type Ended = Box<dyn FnOnce(&Instance, io::Result<()>) + Send>;
 pub struct Job {
     /// Its purpose.
     pub purpose: Purpose,
+    /// The format of its file.
+    pub format: Format,
     /// Makes the file, on the thread that writes it.
     pub create: Create,
     /// Is called at the cut.
@@ -244,10 +248,10 @@ impl Background {
 /// [`Occupied`].
 pub fn start_now(instance: &Arc<Instance>, job: Job, still: &Still) -> Result<(), Occupied> {
     instance.background.begin(job.purpose)?;
-    let Job { purpose, create, at_cut, record, ended } = job;
+    let Job { purpose, format, create, at_cut, record, ended } = job;
     match spawn(instance, purpose) {
         Ok(thread) => {
-            let moment = cut(instance, purpose, at_cut, still);
+            let moment = cut(instance, (purpose, format), at_cut, still);
             thread.run(move |instance| finish(instance, record, ended, || write(instance, &moment, create)));
         }
         Err(error) => finish(instance, record, ended, || Err(error)),
@@ -261,12 +265,12 @@ pub fn start_now(instance: &Arc<Instance>, job: Job, still: &Still) -> Result<()
 /// [`Occupied`].
 pub fn start(instance: &Arc<Instance>, job: Job) -> Result<(), Occupied> {
     instance.background.begin(job.purpose)?;
-    let Job { purpose, create, at_cut, record, ended } = job;
+    let Job { purpose, format, create, at_cut, record, ended } = job;
     match spawn(instance, purpose) {
         Ok(thread) => thread.run(move |instance| {
             finish(instance, record, ended, || {
                 let still = stand_still(instance, || instance.background.check())?;
-                let moment = cut(instance, purpose, at_cut, &still);
+                let moment = cut(instance, (purpose, format), at_cut, &still);
                 drop(still);
                 write(instance, &moment, create)
             });
@@ -314,6 +318,7 @@ fn spawn(instance: &Arc<Instance>, purpose: Purpose) -> io::Result<Idle> {
 pub(super) struct Moment {
     pub(super) handover: Arc<Handover>,
     pub(super) purpose: Purpose,
+    pub(super) format: Format,
     pub(super) at: u64,
     /// Keys of each database, and how many of them expire.
     pub(super) sizes: Vec<(usize, usize)>,
@@ -321,11 +326,16 @@ pub(super) struct Moment {
     pub(super) libraries: Vec<Box<[u8]>>,
     /// Where a primary's stream is that is followed.
     pub(super) position: Option<Position>,
-    /// The state of slots that are on their way to this node.
-    pub(super) imports: String,
+    /// The slots that are on their way to this node, by the names of their moves.
+    pub(super) imports: Vec<(NodeId, Arc<SlotSet>)>,
 }
 
 impl Moment {
+    /// An encoder for the file.
+    pub(super) fn encoder(&self) -> Encoder {
+        Encoder::new(self.format, self.options)
+    }
+
     /// Whether the snapshot should be made at once: while replicas wait for it, the stream that they need next is kept in memory, and a
     /// client that writes faster than that allows would make them begin again and again.
     pub(super) fn is_urgent(&self) -> bool {
@@ -334,7 +344,7 @@ impl Moment {
 }
 
 /// Makes the cut.
-fn cut(instance: &Instance, purpose: Purpose, at_cut: AtCut, still: &Still) -> Moment {
+fn cut(instance: &Instance, (purpose, format): (Purpose, Format), at_cut: AtCut, still: &Still) -> Moment {
     let began = Instant::now();
     instance.background.has_cut.store(true, SeqCst);
     let databases = instance.databases();
@@ -343,14 +353,14 @@ fn cut(instance: &Instance, purpose: Purpose, at_cut: AtCut, still: &Still) -> M
     let (libraries, options) = (libraries(instance), options(&instance.config, databases));
     let told = databases.iter().map(|database| Told::of(instance.config.word(settings::MAXMEMORY_POLICY), database));
     let at = now_ms();
-    let handover = Arc::new(Handover::new(told.collect(), at, options));
+    let handover = Arc::new(Handover::new(told.collect(), at, Encoder::new(format, options)));
     Cut::begin(databases, Arc::<Handover>::clone(&handover));
     instance.background.is_walking.store(true, SeqCst);
     at_cut(instance, still);
     let position = instance.replication.position(instance, still);
-    let imports = instance.cluster.note_of_imports(instance);
+    let imports = instance.cluster.imports(instance);
     instance.background.stood_still.store(began.elapsed().as_nanos() as u64, Relaxed);
-    Moment { handover, purpose, at, sizes, options, libraries, position, imports }
+    Moment { handover, purpose, format, at, sizes, options, libraries, position, imports }
 }
 
 /// Writes the snapshot of this moment. However that ends, no entry waits to be saved then.

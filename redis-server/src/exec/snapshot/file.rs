@@ -8,25 +8,29 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::sync::mpsc::{self, Receiver, SyncSender};
 use std::time::Duration;
 
-use super::background::{Create, Moment, Purpose};
+use super::background::{Create, Moment, Purpose, Target};
+use super::encoder::{Encoder, Format, Out};
 use super::save::{write_imports, write_notes, write_position};
+use crate::config::settings;
+use crate::exec::cluster::note_of_imports;
 use crate::exec::instance::Instance;
 use crate::exec::priority;
-use crate::persistence::rdb::{Encoded, Records, Writer};
+use crate::persistence::aof::PlainWriter;
+use crate::persistence::rdb::{Encoded, Writer};
 
 /// Chunks that are on their way to the file at most.
 const ON_THE_WAY: usize = 8;
 
 enum Message {
-    Records(Encoded),
+    Chunk(Encoded),
     /// All are there.
     End,
 }
 
-/// Takes records to the file.
+/// Takes chunks to the file.
 pub(super) struct ToFile {
     messages: SyncSender<Message>,
-    /// Written records, whose buffers are used again.
+    /// Written chunks, whose buffers are used again.
     rooms: Receiver<Encoded>,
     /// Whether the file takes no more.
     is_closed: bool,
@@ -52,15 +56,15 @@ pub(super) fn way() -> (ToFile, FileEnd) {
 
 impl ToFile {
     /// Sends what there is, and waits while too much is on the way.
-    pub(super) fn send_records(&mut self, records: &mut Records) {
-        if !records.is_empty() {
+    pub(super) fn send_chunk(&mut self, encoder: &mut Encoder) {
+        if !encoder.is_empty() {
             let room = self.rooms.try_recv().unwrap_or_default();
-            self.send(records.take(room));
+            self.send(encoder.take(room));
         }
     }
 
     pub(super) fn send(&mut self, encoded: Encoded) {
-        self.is_closed |= self.messages.send(Message::Records(encoded)).is_err();
+        self.is_closed |= self.messages.send(Message::Chunk(encoded)).is_err();
     }
 
     /// For how long the file's thread has had a processor.
@@ -90,24 +94,43 @@ impl FileEnd {
         if !moment.is_urgent() {
             priority::lower(priority::SNAPSHOT_FILE);
         }
-        let mut writer = Writer::new(create(instance)?, moment.options);
-        write_notes(&mut writer, moment.at, moment.purpose == Purpose::AofBase);
-        write_position(&mut writer, moment.position.as_ref());
-        write_imports(&mut writer, &moment.imports);
-        moment.libraries.iter().for_each(|code| writer.function(code));
-        for (number, &(keys, expiring)) in moment.sizes.iter().enumerate().filter(|(_, (keys, _))| *keys > 0) {
-            writer.database(number, keys, expiring);
-        }
+        let mut out = begin(instance, moment, create(instance)?);
         for message in self.messages {
-            let Message::Records(mut encoded) = message else { return writer.finish()?.commit() };
+            let Message::Chunk(mut encoded) = message else { return out.commit() };
             instance.background.check()?;
-            writer.records(&encoded);
-            writer.check()?;
+            out.chunk(&encoded);
+            out.check()?;
             encoded.clear();
             // Where there are rooms enough it goes.
             let _ = self.rooms.try_send(encoded);
             self.worked.store(priority::worked().as_nanos() as u64, Relaxed);
         }
         Ok(())
+    }
+}
+
+/// The file with what stands before its entries.
+fn begin(instance: &Instance, moment: &Moment, target: Box<dyn Target>) -> Out {
+    match moment.format {
+        Format::Rdb => {
+            let mut writer = Writer::new(target, moment.options);
+            write_notes(&mut writer, moment.at, moment.purpose == Purpose::AofBase);
+            write_position(&mut writer, moment.position.as_ref());
+            write_imports(&mut writer, &note_of_imports(&moment.imports));
+            moment.libraries.iter().for_each(|code| writer.function(code));
+            for (number, &(keys, expiring)) in moment.sizes.iter().enumerate().filter(|(_, (keys, _))| *keys > 0) {
+                writer.database(number, keys, expiring);
+            }
+            Out::Rdb(writer)
+        }
+        Format::Commands => {
+            let mut writer = PlainWriter::to_file(target);
+            if instance.config.is_on(settings::AOF_TIMESTAMP_ENABLED) {
+                writer.timestamp(moment.at / 1000);
+            }
+            moment.libraries.iter().for_each(|code| writer.function(code));
+            moment.imports.iter().for_each(|(name, slots)| writer.import(name.as_str(), &slots.ranges()));
+            Out::Commands(writer)
+        }
     }
 }

@@ -3,9 +3,10 @@
 use std::mem;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use super::encoder::Encoder;
 use super::save::Told;
 use crate::keyspace::{Entry, Removed, Saver};
-use crate::persistence::rdb::{Access, Encoded, Records, WriteOptions};
+use crate::persistence::rdb::{Access, Encoded};
 
 /// Bytes of records that go to the file together.
 pub(super) const CHUNK: usize = 128 * 1024;
@@ -22,7 +23,7 @@ pub(super) struct Handover {
 }
 
 struct State {
-    records: Records,
+    encoder: Encoder,
     /// Full chunks.
     full: Vec<Encoded>,
     removed: Vec<(usize, Vec<Removed>)>,
@@ -44,15 +45,8 @@ pub(super) struct HandedOver {
 }
 
 impl Handover {
-    pub(super) fn new(told: Vec<Told>, at: u64, options: WriteOptions) -> Self {
-        let state = State {
-            records: Records::new(options),
-            full: Vec::new(),
-            removed: Vec::new(),
-            entries: 0,
-            bytes: 0,
-            is_closed: false,
-        };
+    pub(super) fn new(told: Vec<Told>, at: u64, encoder: Encoder) -> Self {
+        let state = State { encoder, full: Vec::new(), removed: Vec::new(), entries: 0, bytes: 0, is_closed: false };
         Self { told, at, state: Mutex::new(state) }
     }
 
@@ -66,16 +60,16 @@ impl Handover {
     }
 
     /// Encodes an entry of what was database `db`.
-    pub(super) fn encode(&self, records: &mut Records, db: usize, entry: &Entry) {
-        records.add(db, entry.key(), entry.value(), entry.expire_at(), self.access(db, entry));
+    pub(super) fn encode(&self, encoder: &mut Encoder, db: usize, entry: &Entry) {
+        encoder.add(db, (entry.key(), entry.value()), (entry.expire_at(), self.access(db, entry)));
     }
 
     /// Takes the values handed over since the last look.
     pub(super) fn take(&self) -> HandedOver {
         let mut state = self.state();
         let mut encoded = mem::take(&mut state.full);
-        if !state.records.is_empty() {
-            encoded.push(state.records.take(Encoded::default()));
+        if !state.encoder.is_empty() {
+            encoded.push(state.encoder.take(Encoded::default()));
         }
         let (removed, entries) = (mem::take(&mut state.removed), mem::take(&mut state.entries));
         HandedOver { encoded, removed, entries, bytes: state.bytes }
@@ -93,16 +87,16 @@ impl Saver for Handover {
         if state.is_closed {
             return;
         }
-        if state.records.is_empty() {
-            state.records.take(Encoded::with_room(ROOM));
+        if state.encoder.is_empty() {
+            state.encoder.take(Encoded::with_room(ROOM));
         }
-        let before = state.records.len();
-        self.encode(&mut state.records, db, entry);
+        let before = state.encoder.len();
+        self.encode(&mut state.encoder, db, entry);
         state.entries += 1;
-        state.bytes += (state.records.len() - before) as u64;
-        if state.records.len() >= CHUNK {
+        state.bytes += (state.encoder.len() - before) as u64;
+        if state.encoder.len() >= CHUNK {
             // The chunk grows no further: it would be copied while all clients wait.
-            state.full.push(state.records.take(Encoded::default()));
+            state.full.push(state.encoder.take(Encoded::default()));
         }
     }
 

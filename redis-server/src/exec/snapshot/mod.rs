@@ -6,6 +6,7 @@
 
 mod automatic;
 mod background;
+mod encoder;
 mod file;
 mod handover;
 mod insert;
@@ -20,13 +21,14 @@ pub use automatic::{begin_if_due, begin_now, flushed, job, refuses_writes};
 pub use background::{
     AtCut, Background, Create, Ended, Job, NoSnapshot, Occupied, Purpose, Record, Running, Target, start, start_now,
 };
+pub use encoder::Format;
 #[cfg(test)]
 pub(crate) use load::begin_from;
 pub(crate) use load::load_alone;
 pub use load::{Aside, LoadError, Merge, check_file, empty, is_empty, load, load_aside, load_at_start, load_in_place};
 #[cfg(test)]
 pub(crate) use save::whole;
-pub(crate) use save::{functions_only, libraries, write_empty};
+pub(crate) use save::{functions_only, write_empty};
 pub use save::{locked, save_views};
 pub use shutdown::{Ending, GOES_ON, Leave, SaveAtEnd, Shutdown, forget_temporary, prepare_shutdown, shut_down};
 pub use stand_in::{ARGUMENT as STAND_IN, run as stand_in};

@@ -7,6 +7,7 @@ use std::thread;
 use std::time::Duration;
 
 use super::background::{Create, Moment, NAP};
+use super::encoder::Encoder;
 use super::file::{self, ToFile};
 use super::handover::{CHUNK, HandedOver};
 use crate::config::settings;
@@ -15,7 +16,6 @@ use crate::exec::instance::Instance;
 use crate::exec::pace::Pace;
 use crate::exec::slow::{self, Marks};
 use crate::keyspace::{Access, Cut, Entry, Garbage, Key, Removed, View, Walk};
-use crate::persistence::rdb::Records;
 
 /// Entries that are saved under one lock: some ten microseconds.
 const SLICE: usize = 64;
@@ -126,7 +126,7 @@ struct Scribe<'a> {
     file: ToFile,
     delay: Option<Duration>,
     pace: Pace,
-    records: Records,
+    encoder: Encoder,
     /// Entries saved since the last look.
     entries: u64,
     /// Keys, and their databases' numbers, of entries that are too large to be saved under the lock of their shard.
@@ -140,14 +140,14 @@ impl Visitor for Scribe<'_> {
             return false;
         }
         let database = self.instance.database(number);
-        self.moment.handover.encode(&mut self.records, database.number_at_cut(), entry);
+        self.moment.handover.encode(&mut self.encoder, database.number_at_cut(), entry);
         self.entries += 1;
         true
     }
 
     fn between(&mut self) -> io::Result<()> {
         let background = &self.instance.background;
-        let is_chunk = self.records.len() >= CHUNK;
+        let is_chunk = self.encoder.len() >= CHUNK;
         if is_chunk || self.delay.is_some() {
             self.send_all();
         }
@@ -176,8 +176,8 @@ impl Visitor for Scribe<'_> {
 impl<'a> Scribe<'a> {
     fn new(instance: &'a Arc<Instance>, moment: &'a Moment, file: ToFile) -> Self {
         let delay = super::delay(&instance.config, settings::RDB_KEY_SAVE_DELAY);
-        let (pace, records) = (Pace::new(instance), Records::new(moment.options));
-        Self { instance, moment, file, delay, pace, records, entries: 0, vast: Vec::new() }
+        let (pace, encoder) = (Pace::new(instance), moment.encoder());
+        Self { instance, moment, file, delay, pace, encoder, entries: 0, vast: Vec::new() }
     }
 
     fn run(mut self) -> io::Result<()> {
@@ -201,13 +201,12 @@ impl<'a> Scribe<'a> {
             self.send_handed_over();
             thread::sleep(NAP);
         };
-        let mut view = database.lock_none(self.moment.at);
+        // At this time no entry has expired: all are lent.
+        let mut view = database.lock_none(0);
         slow::lend(&mut view, &[(key, Access::Read)]);
         self.save_key(&view, &key);
         drop(view);
         drop(slow);
-        // Expired entries are not lent.
-        self.save_key(&database.lock(std::iter::once((key.shard(), Access::Write)), self.moment.at), &key);
         Ok(())
     }
 
@@ -216,15 +215,13 @@ impl<'a> Scribe<'a> {
         view.save_key(key, |entry| {
             let told = (entry.expire_at(), self.moment.handover.access(number, entry));
             let file = &mut self.file;
-            self.records.add_in_pieces(number, (entry.key(), entry.value()), told, CHUNK, |records| {
-                file.send_records(records);
-            });
+            self.encoder.add_in_pieces(number, (entry.key(), entry.value()), told, CHUNK, |chunk| file.send(chunk));
             self.entries += 1;
         });
     }
 
     fn send_all(&mut self) {
-        self.file.send_records(&mut self.records);
+        self.file.send_chunk(&mut self.encoder);
         self.send_handed_over();
     }
 
@@ -235,14 +232,14 @@ impl<'a> Scribe<'a> {
         encoded.into_iter().for_each(|encoded| self.file.send(encoded));
         for (db, entries) in &removed {
             for entry in entries.iter().flat_map(Removed::unsaved) {
-                self.moment.handover.encode(&mut self.records, *db, entry);
+                self.moment.handover.encode(&mut self.encoder, *db, entry);
                 self.entries += 1;
-                if self.records.len() >= CHUNK {
-                    self.file.send_records(&mut self.records);
+                if self.encoder.len() >= CHUNK {
+                    self.file.send_chunk(&mut self.encoder);
                 }
             }
         }
-        self.file.send_records(&mut self.records);
+        self.file.send_chunk(&mut self.encoder);
         discard(self.instance, removed);
     }
 }

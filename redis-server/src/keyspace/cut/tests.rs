@@ -6,9 +6,10 @@ use std::sync::{Arc, Mutex};
 
 use foldhash::quality::RandomState;
 
+use super::super::loan::lend_alone;
 use super::super::*;
 use super::{Cut, Saver, Walk};
-use crate::types::ListLimits;
+use crate::types::{Hash, HashLimits, ListLimits};
 
 const DATABASES: usize = 3;
 const LIMITS: ListLimits = ListLimits { max_listpack_size: -2 };
@@ -215,5 +216,79 @@ fn a_snapshot_shows_the_moment_of_the_cut_whatever_happens_while_it_is_made() {
             }
             assert!(recorder.shown.lock().unwrap().is_empty());
         }
+    }
+}
+
+/// A value that takes long to save is not saved under the lock of its shard: what has expired, is to be evicted or belongs to a lost slot
+/// stays until the walk, or a call that has borrowed it, has saved it.
+#[test]
+fn vast_values_stay_until_they_are_saved() {
+    const BYTES: usize = 2 << 20;
+    let databases = vec![Database::by_slot(RandomState::default())];
+    let db = &databases[0];
+    let names: [&[u8]; 5] = [b"{a}due", b"{a}met", b"{a}written", b"{a}fields", b"{a}lost"];
+    let [due, met, written, fields, lost] = names.map(|name| db.key(name));
+    let mut view = db.lock([(due.shard(), Access::Write)].into_iter(), 1);
+    for (key, deadline) in [(due, Some(10)), (met, Some(50)), (written, Some(90)), (lost, None)] {
+        view.set(&key, Value::Bytes(&vec![b'v'; BYTES]), deadline);
+    }
+    let mut hash = Hash::default();
+    for number in 0..100_000_u32 {
+        hash.set(&number.to_le_bytes(), &[b'v'; 64], HashLimits::default());
+    }
+    hash.expire(&7_u32.to_le_bytes(), Some(10));
+    view.replace(&fields, Value::Object(Object::Hash(Box::new(hash))));
+    view.fields_expire(&fields);
+    for key in [due, met, written, fields, lost] {
+        assert!(view.peek(&key).unwrap().is_vast(), "{:?}", key.bytes);
+    }
+    drop(view);
+
+    let names_of = |shown: &Mutex<Vec<Vec<u8>>>| std::mem::take(&mut *shown.lock().unwrap());
+    let recorder = Arc::<Names>::default();
+    Cut::begin(&databases, Arc::<Names>::clone(&recorder));
+    let expire = |now| _ = db.expire_shard(due.shard() as usize, now, 16);
+    expire(20);
+    assert!(db.lock([(met.shard(), Access::Read)].into_iter(), 60).get(&met).is_none());
+    let slot = due.shard() as u16;
+    assert!(db.drop_slot(slot, 100).unwrap().is_empty());
+    assert_eq!((names_of(&recorder.0), db.len(), db.expired_fields()), (Vec::new(), 5, 0));
+
+    // A call that writes to what has expired: nothing is locked while it is saved.
+    let mut view = db.lock_none(100);
+    lend_alone(&mut view, &[(written, Access::Write)]);
+    assert!(view.get(&written).is_none());
+    drop(view);
+    assert_eq!((names_of(&recorder.0), db.len()), (vec![b"{a}written".to_vec()], 4));
+    assert!(Cut::is_settled(&databases));
+
+    let mut saved = Vec::new();
+    let walk = db.walk_unsaved(slot.into(), 0, 100, |entry| {
+        saved.push(entry.key().to_vec());
+        true
+    });
+    saved.sort();
+    assert_eq!(
+        (walk, saved),
+        (Walk::Done, [b"{a}due".to_vec(), b"{a}fields".into(), b"{a}lost".into(), b"{a}met".into()].into())
+    );
+    expire(60);
+    assert_eq!((db.len(), db.expired_fields()), (2, 1));
+    assert_eq!(db.drop_slot(slot, 100).unwrap().len(), 2);
+    assert_eq!(names_of(&recorder.0), Vec::<Vec<u8>>::new());
+    Cut::end(&databases);
+}
+
+/// The names of the entries that were saved before they changed.
+#[derive(Default)]
+struct Names(Mutex<Vec<Vec<u8>>>);
+
+impl Saver for Names {
+    fn save(&self, _: usize, entry: &Entry) {
+        self.0.lock().unwrap().push(entry.key().to_vec());
+    }
+
+    fn save_removed(&self, _: usize, _: Vec<Removed>) {
+        unreachable!("no database is emptied");
     }
 }

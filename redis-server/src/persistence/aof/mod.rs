@@ -17,6 +17,6 @@ pub use layout::Layout;
 pub(crate) use log::find;
 pub use log::{FindError, Log, Partial};
 pub use manifest::{Manifest, ManifestError, Part, SEQ_MAX};
-pub use plain::PlainWriter;
+pub use plain::{Buffered, PlainWriter, Put};
 pub use reader::{Batch, ReadFault, Reader};
 pub use writer::{Failed, Fsync, Mark, Now, Policy, Sync, Writer};

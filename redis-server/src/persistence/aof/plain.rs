@@ -1,11 +1,11 @@
-//! All data as commands: a base that is no snapshot (`aof-use-rdb-preamble no`).
+//! Data as commands: of a base that is no snapshot (`aof-use-rdb-preamble no`), and of slots that move.
 
 use std::collections::BTreeSet;
 use std::io::{self, Write};
 use std::ops::{Deref, RangeInclusive};
 
 use crate::keyspace::ValueRef;
-use crate::persistence::rdb::{self, Fork};
+use crate::persistence::rdb::{self, Encoded, Fork};
 use crate::protocol::number;
 use crate::types::bloom::Bloom;
 use crate::types::{Group, Idempotence, IdmpRecord, Stream, StreamId};
@@ -15,22 +15,96 @@ const ELEMENTS: usize = 64;
 /// Bytes that go to the file at once.
 const BUFFER: usize = 256 * 1024;
 
-/// Writes commands that make what there is of nothing.
-pub struct PlainWriter<W> {
+/// Takes the bytes of commands.
+pub trait Put {
+    /// More of them.
+    fn put(&mut self, bytes: &[u8]);
+}
+
+impl Put for Encoded {
+    fn put(&mut self, bytes: &[u8]) {
+        self.put(bytes);
+    }
+}
+
+impl<P: Put> Put for &mut P {
+    fn put(&mut self, bytes: &[u8]) {
+        (**self).put(bytes);
+    }
+}
+
+/// A file that gets many bytes at once.
+pub struct Buffered<W> {
     file: W,
     buffer: Vec<u8>,
     failed: Option<io::Error>,
 }
 
-impl<W: Write> PlainWriter<W> {
-    /// One that has written nothing.
-    pub fn new(file: W) -> Self {
-        Self { file, buffer: Vec::with_capacity(BUFFER), failed: None }
+/// Writes commands that make what there is of nothing.
+pub struct PlainWriter<P>(P);
+
+impl<W: Write> PlainWriter<Buffered<W>> {
+    /// One to this file.
+    pub fn to_file(file: W) -> Self {
+        Self(Buffered { file, buffer: Vec::with_capacity(BUFFER), failed: None })
+    }
+
+    /// Commands of another writer.
+    pub fn commands(&mut self, bytes: &[u8]) {
+        self.0.put(bytes);
+    }
+
+    /// Whether the file could not be written; later data is dropped.
+    pub fn has_failed(&self) -> bool {
+        self.0.failed.is_some()
+    }
+
+    /// Nothing, as long as the file can be written.
+    ///
+    /// # Errors
+    /// The first one of the file, once.
+    pub fn check(&mut self) -> io::Result<()> {
+        self.0.failed.take().map_or(Ok(()), Err)
+    }
+
+    /// Ends the file.
+    ///
+    /// # Errors
+    /// The first one of the file.
+    pub fn finish(mut self) -> io::Result<W> {
+        self.0.flush();
+        self.0.failed.map_or(Ok(self.0.file), Err)
+    }
+}
+
+impl<W: Write> Buffered<W> {
+    fn flush(&mut self) {
+        if self.failed.is_none() {
+            self.failed = self.file.write_all(&self.buffer).err();
+        }
+        self.buffer.clear();
+        self.buffer.shrink_to(BUFFER);
+    }
+}
+
+impl<W: Write> Put for Buffered<W> {
+    fn put(&mut self, bytes: &[u8]) {
+        if self.buffer.len() + bytes.len() > BUFFER {
+            self.flush();
+        }
+        self.buffer.extend_from_slice(bytes);
+    }
+}
+
+impl<P: Put> PlainWriter<P> {
+    /// One that writes there.
+    pub fn new(to: P) -> Self {
+        Self(to)
     }
 
     /// When this is written, in seconds of Unix time.
     pub fn timestamp(&mut self, now: u64) {
-        self.buffer.extend_from_slice(format!("#TS:{now}\r\n").as_bytes());
+        self.0.put(format!("#TS:{now}\r\n").as_bytes());
     }
 
     /// The code of a function library.
@@ -84,20 +158,6 @@ impl<W: Write> PlainWriter<W> {
         if let Some(at) = expire_at {
             self.command(&[b"PEXPIREAT", key, at.to_string().as_bytes()]);
         }
-    }
-
-    /// Whether the file could not be written; later data is dropped.
-    pub fn has_failed(&self) -> bool {
-        self.failed.is_some()
-    }
-
-    /// Ends the file.
-    ///
-    /// # Errors
-    /// The first one of the file.
-    pub fn finish(mut self) -> io::Result<W> {
-        self.flush();
-        self.failed.map_or(Ok(self.file), Err)
     }
 
     /// Adds words, `each` of which are an element, in commands of a bounded length.
@@ -236,30 +296,15 @@ impl<W: Write> PlainWriter<W> {
         self.line(b'*', words.len());
         for word in words {
             self.line(b'$', word.len());
-            self.put(word);
-            self.put(b"\r\n");
+            self.0.put(word);
+            self.0.put(b"\r\n");
         }
     }
 
     fn line(&mut self, kind: u8, count: usize) {
-        self.put(&[kind]);
-        self.put(itoa::Buffer::new().format(count).as_bytes());
-        self.put(b"\r\n");
-    }
-
-    fn put(&mut self, bytes: &[u8]) {
-        if self.buffer.len() + bytes.len() > BUFFER {
-            self.flush();
-        }
-        self.buffer.extend_from_slice(bytes);
-    }
-
-    fn flush(&mut self) {
-        if self.failed.is_none() {
-            self.failed = self.file.write_all(&self.buffer).err();
-        }
-        self.buffer.clear();
-        self.buffer.shrink_to(BUFFER);
+        self.0.put(&[kind]);
+        self.0.put(itoa::Buffer::new().format(count).as_bytes());
+        self.0.put(b"\r\n");
     }
 }
 

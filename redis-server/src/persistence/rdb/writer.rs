@@ -169,6 +169,16 @@ impl Encoded {
         Self { bytes: Vec::with_capacity(bytes), strings: Vec::new() }
     }
 
+    /// More bytes, which are no string to be compressed.
+    pub fn put(&mut self, bytes: &[u8]) {
+        self.bytes.extend_from_slice(bytes);
+    }
+
+    /// The bytes, before any compression.
+    pub fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
     /// Nothing, in the room that is there already, unless that is large.
     pub fn clear(&mut self) {
         self.bytes.clear();

@@ -12,7 +12,7 @@ use redis_server::exec::snapshot;
 use redis_server::exec::worker::Worker;
 use redis_server::journal::{Reader, User};
 use redis_server::keyspace::{Access as Lock, Entry};
-use redis_server::persistence::aof::PlainWriter;
+use redis_server::persistence::aof::{Buffered, PlainWriter};
 use redis_server::persistence::rdb::{self, Access, Encoded, Fork, Records, WriteOptions, Writer};
 use redis_server::runtime::embedded::Session;
 
@@ -92,7 +92,7 @@ pub(super) struct Routes {
     batch: Vec<Expected>,
     file: Writer<Vec<u8>>,
     records: Records,
-    commands: PlainWriter<Vec<u8>>,
+    commands: PlainWriter<Buffered<Vec<u8>>>,
     /// Batches so far: how files are written differs.
     batches: usize,
 }
@@ -115,7 +115,7 @@ impl Routes {
             batch: Vec::new(),
             file: Writer::new(Vec::new(), options(0)),
             records: Records::new(options(0)),
-            commands: PlainWriter::new(Vec::new()),
+            commands: PlainWriter::to_file(Vec::new()),
             batches: 0,
         };
         routes.begin();
@@ -127,7 +127,7 @@ impl Routes {
         self.file = Writer::new(Vec::new(), options);
         self.file.database(0, BATCH, BATCH);
         self.records = Records::new(options);
-        self.commands = PlainWriter::new(Vec::new());
+        self.commands = PlainWriter::to_file(Vec::new());
         self.commands.database(0);
     }
 
@@ -206,7 +206,7 @@ impl Routes {
         }
         let empty = Writer::new(Vec::new(), options(0));
         let file = std::mem::replace(&mut self.file, empty).finish().expect("memory takes all");
-        let commands = std::mem::replace(&mut self.commands, PlainWriter::new(Vec::new()));
+        let commands = std::mem::replace(&mut self.commands, PlainWriter::to_file(Vec::new()));
         let commands = commands.finish().expect("memory takes all");
         self.begin();
         let len = file.len() as u64;

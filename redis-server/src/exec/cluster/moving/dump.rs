@@ -96,7 +96,7 @@ fn dump_locked(instance: &Instance, slot: u16, commands: &mut Vec<u8>) -> Option
     let database = instance.database(0);
     database.read_slot(slot, |entries| {
         let offset = instance.journal.offset();
-        let mut writer = PlainWriter::new(Bounded(commands));
+        let mut writer = PlainWriter::to_file(Bounded(commands));
         for entry in entries {
             if entry.is_vast() || database.is_lent(entry.key()) {
                 return None;
@@ -131,7 +131,7 @@ fn dump_marked(
         let mut view = database.lock_none(now_ms());
         slow::lend(&mut view, &keys);
         commands.clear();
-        let mut writer = PlainWriter::new(&mut *commands);
+        let mut writer = PlainWriter::to_file(&mut *commands);
         // Keys that have come to the slot since the marking are not marked.
         let marked: HashSet<&[u8]> = names.iter().map(|name| &**name).collect();
         let offset = database.read_slot(slot, |entries| {
@@ -148,7 +148,7 @@ fn dump_marked(
         });
         writer.finish()?;
         if let Some(offset) = offset {
-            let mut writer = PlainWriter::new(Resting { commands, pace });
+            let mut writer = PlainWriter::to_file(Resting { commands, pace });
             for entry in keys.iter().filter_map(|(key, _)| view.stored(key)) {
                 writer.record(entry.key(), entry.value(), entry.expire_at());
             }

@@ -181,9 +181,7 @@ impl Cluster {
 
     /// A snapshot's note of imports that are under way: their names and slots. Empty if there are none.
     pub(crate) fn note_of_imports(&self, instance: &Instance) -> String {
-        let imports = self.imports(instance);
-        let notes: Vec<String> = imports.iter().map(|(name, slots)| format!("{name} {}", Ranges(slots))).collect();
-        notes.join(";")
+        note_of_imports(&self.imports(instance))
     }
 
     /// Reads the note by [`Cluster::note_of_imports`] in the snapshot that is loaded now.
@@ -206,6 +204,12 @@ impl Cluster {
             self.with(instance, |machine, now| machine.forget_watched_imports(now));
         }
     }
+}
+
+/// The note of these imports: their names and slots. Empty if there are none.
+pub(crate) fn note_of_imports(imports: &[(NodeId, Arc<SlotSet>)]) -> String {
+    let notes: Vec<String> = imports.iter().map(|(name, slots)| format!("{name} {}", Ranges(slots))).collect();
+    notes.join(";")
 }
 
 fn parse_note(note: &str) -> Option<(NodeId, SlotSet)> {
