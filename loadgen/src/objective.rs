@@ -28,7 +28,7 @@ pub enum Objective {
 }
 
 impl Objective {
-    /// Whether a result meets it. Without a single answer no latency does.
+    /// Whether a result meets it. Without a single answer no latency does, and without a request no share of errors.
     #[must_use]
     pub fn is_met(&self, outcome: &Outcome) -> bool {
         let percentile = |percent: f64| outcome.percentile_of_all(percent);
@@ -36,7 +36,7 @@ impl Objective {
             Self::Percentile(percent, most) => percentile(percent).is_some_and(|found| found <= most),
             Self::Max(most) => percentile(100.0).is_some_and(|found| found <= most),
             Self::Mean(most) => outcome.main_latencies().count() > 0 && mean_of_all(outcome) <= most,
-            Self::Errors(most) => failed_share(outcome) <= most,
+            Self::Errors(most) => failed_share(outcome).is_some_and(|share| share <= most),
             Self::Rate(least) => outcome.per_second() >= least,
         }
     }
@@ -45,10 +45,9 @@ impl Objective {
     #[must_use]
     pub fn found(&self, outcome: &Outcome) -> String {
         let latencies = outcome.main_latencies();
-        if latencies.count() == 0 && !matches!(self, Self::Errors(_)) {
-            return "no answers".to_owned();
-        }
-        let share = || number::share(failed_share(outcome));
+        let failed = failed_share(outcome).filter(|_| latencies.count() > 0 || matches!(self, Self::Errors(_)));
+        let Some(failed) = failed else { return "no answers".to_owned() };
+        let share = || number::share(failed);
         match *self {
             Self::Percentile(percent, _) => match outcome.percentile_of_all(percent) {
                 Some(found) => format!("p{percent} {}", number::latency(found)),
@@ -59,7 +58,7 @@ impl Objective {
                 None => format!("max is no answer, {} failed", share()),
             },
             Self::Mean(_) => format!("mean {}", number::latency(mean_of_all(outcome))),
-            Self::Errors(_) => format!("errors {}", number::share(failed_share(outcome))),
+            Self::Errors(_) => format!("errors {}", share()),
             Self::Rate(_) => format!("rate {}/s", number::rate(outcome.per_second())),
         }
     }
@@ -110,10 +109,10 @@ fn mean_of_all(outcome: &Outcome) -> Duration {
     all.mean()
 }
 
-/// The share of all requests that failed.
-fn failed_share(outcome: &Outcome) -> f64 {
+/// The share of all requests that failed; nothing without a request.
+fn failed_share(outcome: &Outcome) -> Option<f64> {
     let (answers, failed) = (outcome.answers(), outcome.failed());
-    if answers + failed == 0 { 0.0 } else { failed as f64 / (answers + failed) as f64 }
+    (answers + failed > 0).then(|| failed as f64 / (answers + failed) as f64)
 }
 
 /// As on the command line.

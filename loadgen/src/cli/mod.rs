@@ -10,6 +10,7 @@ mod invalid;
 mod load_args;
 mod login;
 mod man;
+mod merge;
 mod pubsub;
 mod redis;
 mod replay;
@@ -31,6 +32,7 @@ pub use http::HttpArgs;
 pub use invalid::Invalid;
 pub use load_args::{ArrivalsArg, LoadArgs, OutputArgs, RateArg, Transport};
 pub use login::LoginArgs;
+pub use merge::MergeArgs;
 pub use pubsub::PubSubArgs;
 pub use redis::RedisArgs;
 pub use replay::ReplayArgs;
@@ -80,6 +82,8 @@ enum Command {
     Compare(CompareArgs),
     /// Render records again, as Markdown and as a page
     Report(ReportArgs),
+    /// Merge the results of generators that ran at the same time: counts and histograms add up exactly
+    Merge(MergeArgs),
     /// Judge a comparison's record by an older one: the exit code is 3 if something has become worse, 4 if that cannot be told
     Gate(GateArgs),
     /// Print completions for a shell
@@ -122,7 +126,8 @@ impl Command {
             Self::WebSocket(drive) => Some(&**drive),
             Self::Echonet(drive) => Some(&**drive),
             Self::Wrk(_) | Self::Hey(_) | Self::Ghz(_) | Self::RedisBenchmark(_) => None,
-            Self::Compare(_) | Self::Report(_) | Self::Gate(_) | Self::Completions { .. } | Self::Man { .. } => None,
+            Self::Compare(_) | Self::Report(_) | Self::Merge(_) | Self::Gate(_) => None,
+            Self::Completions { .. } | Self::Man { .. } => None,
         }
     }
 }
@@ -138,6 +143,7 @@ pub fn main() -> ExitCode {
         Command::RedisBenchmark(benchmark) => benchmark.run().into(),
         Command::Compare(args) => compare::compare(args),
         Command::Report(args) => compare::report(args),
+        Command::Merge(args) => merge::merge(args),
         Command::Gate(args) => compare::gate(args),
         Command::Completions { shell } => {
             let mut text = Vec::new();

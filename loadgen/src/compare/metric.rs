@@ -3,7 +3,7 @@
 use std::str::FromStr;
 
 use crate::number;
-use crate::record::{Latencies, Outcome};
+use crate::record::Outcome;
 
 /// A figure of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -77,8 +77,7 @@ impl Metric {
             return None;
         }
         let latencies = outcome.main_latencies();
-        let percentile =
-            |percent: f64| enough(&latencies, percent).then(|| latencies.percentile(percent).as_secs_f64());
+        let percentile = |percent: f64| latencies.known_percentile(percent).map(|latency| latency.as_secs_f64());
         if let Some(told) = outcome.told {
             match self {
                 Self::P50 => return told.p50,
@@ -133,11 +132,6 @@ impl FromStr for Metric {
             .find(|metric| metric.name() == text)
             .ok_or_else(|| format!("the metric is `{text}`, expected one of: {names}"))
     }
-}
-
-/// Whether a percentile has at least one value beyond it on average: else it is the maximum by another name.
-fn enough(latencies: &Latencies, percent: f64) -> bool {
-    latencies.count() as f64 * (1.0 - percent / 100.0) >= 1.0 - 1e-9
 }
 
 #[cfg(test)]

@@ -9,6 +9,6 @@ mod view;
 
 pub use interrupt::hold;
 pub(crate) use limits::allow_connections;
-pub use run::{Exit, Wanted, run};
+pub use run::{Exit, Wanted, run, show};
 pub use search::{Search, Step};
 pub use view::{Show, View};

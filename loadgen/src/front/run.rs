@@ -11,7 +11,7 @@ use super::search::{Search, Step};
 use super::view::{Show, View};
 use crate::load::{Length, Load, Sampled};
 use crate::number;
-use crate::objective::{Verdict, judge};
+use crate::objective::{Objective, Verdict, judge};
 use crate::output::{self, Files, Outputs};
 use crate::pace::{Arrivals, Pace, Rate};
 use crate::process::Process;
@@ -69,7 +69,7 @@ pub fn run(mut scenario: Scenario, wanted: &Wanted, render: &dyn Fn(&Outcome, &[
         limits::allow_connections(scenario.workload.connections(&scenario.load)).map_err(|error| error.to_string())?;
         Ok(files)
     });
-    let mut files = match prepared {
+    let files = match prepared {
         Ok(files) => files,
         Err(error) => return complain(&error, Exit::Usage),
     };
@@ -87,19 +87,43 @@ pub fn run(mut scenario: Scenario, wanted: &Wanted, render: &dyn Fn(&Outcome, &[
     let (mut outcome, found) =
         if scenario.search { runner.search() } else { (runner.run(&scenario.load, &scenario.description), true) };
     outcome.notes.extend(note.filter(|_| outcome.answers() > 0));
-    let verdicts = judge(&scenario.objectives, &outcome);
-    if !files.json_to_stdout()
-        && let Err(error) = output::print(&render(&outcome, &verdicts))
-    {
-        return complain(&format!("not written: {error}"), Exit::Failed);
-    }
-    if let Err(error) = files.write(&outcome, &verdicts) {
-        return complain(&format!("not written: {error}"), Exit::Failed);
-    }
-    match exit(&outcome, &verdicts) {
+    match deliver(&outcome, files, &scenario.objectives, render) {
         Exit::Fine if !found => Exit::Missed,
         exit => exit,
     }
+}
+
+/// Shows and writes a result that is there already.
+#[must_use]
+pub fn show(
+    outcome: &Outcome,
+    outputs: &Outputs,
+    objectives: &[Objective],
+    render: &dyn Fn(&Outcome, &[Verdict]) -> String,
+) -> Exit {
+    match Files::open(outputs) {
+        Ok(files) => deliver(outcome, files, objectives, render),
+        Err(error) => complain(&error, Exit::Usage),
+    }
+}
+
+/// Judges a result, shows it, and writes its files.
+fn deliver(
+    outcome: &Outcome,
+    mut files: Files,
+    objectives: &[Objective],
+    render: &dyn Fn(&Outcome, &[Verdict]) -> String,
+) -> Exit {
+    let verdicts = judge(objectives, outcome);
+    if !files.json_to_stdout()
+        && let Err(error) = output::print(&render(outcome, &verdicts))
+    {
+        return complain(&format!("not written: {error}"), Exit::Failed);
+    }
+    if let Err(error) = files.write(outcome, &verdicts) {
+        return complain(&format!("not written: {error}"), Exit::Failed);
+    }
+    exit(outcome, &verdicts)
 }
 
 /// Serves live figures where that is wanted, and says where.

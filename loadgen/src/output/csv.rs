@@ -17,10 +17,12 @@ pub fn csv(outcome: &Outcome) -> String {
         let (start, seconds, count, failures) =
             (interval.start, interval.seconds, latencies.count(), interval.failures);
         write!(text, "{start:.3},{seconds:.3},{count},{per_second:.1},{failures}").expect("a string takes all");
-        let percentiles = [50.0, 90.0, 99.0, 99.9].map(|percent| latencies.percentile(percent));
-        for latency in std::iter::once(latencies.mean()).chain(percentiles).chain([latencies.max()]) {
+        let percentiles = [50.0, 90.0, 99.0, 99.9].map(|percent| latencies.known_percentile(percent));
+        let known = |latency| Some(latency).filter(|_| count > 0);
+        let latencies = [known(latencies.mean())].into_iter().chain(percentiles).chain([known(latencies.max())]);
+        for latency in latencies {
             text.push(',');
-            if count > 0 {
+            if let Some(latency) = latency {
                 write!(text, "{:.9}", latency.as_secs_f64()).expect("a string takes all");
             }
         }

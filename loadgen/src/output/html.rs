@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use super::chart::{Axis, LineChart, Scale, Series};
 use super::svg::escape;
+use super::table::no_failures;
 use crate::number;
 use crate::record::{Ending, Interval, Latencies, Outcome};
 
@@ -147,7 +148,10 @@ pub(crate) fn summary(outcome: &Outcome) -> Vec<Vec<String>> {
         ("Right answers", number::thousands(outcome.answers())),
         ("Measured", format!("{:.2} s", outcome.seconds)),
         ("Right answers per second", number::rate(outcome.per_second())),
-        ("Failures", number::thousands(outcome.failed())),
+        (
+            "Failures",
+            if outcome.failed() == 0 { no_failures(outcome).to_owned() } else { number::thousands(outcome.failed()) },
+        ),
     ];
     if let Some(offered) = outcome.offered_per_second {
         rows.push(("Offered per second", number::rate(offered)));
@@ -192,7 +196,8 @@ pub(crate) fn latencies(outcome: &Outcome) -> (Vec<String>, Vec<Vec<String>>) {
     header.push("max".to_owned());
     let row = |name: &str, latencies: &Latencies| {
         let mut row = vec![name.to_owned(), number::thousands(latencies.count()), number::latency(latencies.mean())];
-        row.extend(PERCENTILES.map(|percent| number::latency(latencies.percentile(percent))));
+        let known = |percent| latencies.known_percentile(percent).map_or_else(|| "–".to_owned(), number::latency);
+        row.extend(PERCENTILES.map(known));
         row.push(number::latency(latencies.max()));
         row
     };

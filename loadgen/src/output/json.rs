@@ -80,7 +80,7 @@ fn figures(latencies: &Latencies, seconds: f64) -> Value {
 fn latency_figures(latencies: &Latencies) -> Value {
     // Where nothing was measured, no figure is known: 0 would be the best one.
     let known = |time: Duration| (latencies.count() > 0).then_some(time.as_secs_f64());
-    let percentile = |percent: f64| known(latencies.percentile(percent));
+    let percentile = |percent: f64| latencies.known_percentile(percent).map(|time| time.as_secs_f64());
     json!({
         "min": known(latencies.min()),
         "mean": known(latencies.mean()),

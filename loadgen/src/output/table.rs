@@ -121,7 +121,9 @@ fn row(name: &str, latencies: &Latencies, seconds: f64) -> Vec<String> {
     let per_second = if seconds > 0.0 { latencies.count() as f64 / seconds } else { 0.0 };
     let mut row = vec![name.to_owned(), number::thousands(latencies.count()), number::rate(per_second)];
     row.push(number::latency(latencies.mean()));
-    row.extend(PERCENTILES.iter().map(|percent| number::latency(latencies.percentile(*percent))));
+    let percentile =
+        |percent: &f64| latencies.known_percentile(*percent).map_or_else(|| "–".to_owned(), number::latency);
+    row.extend(PERCENTILES.iter().map(percentile));
     row.push(number::latency(latencies.max()));
     row
 }
@@ -129,7 +131,7 @@ fn row(name: &str, latencies: &Latencies, seconds: f64) -> Vec<String> {
 fn failures(outcome: &Outcome, text: &mut String) {
     let failed = outcome.failed();
     if failed == 0 {
-        return push(text, "Failures", "none");
+        return push(text, "Failures", no_failures(outcome));
     }
     let all = failed + outcome.answers();
     let share = number::share(failed as f64 / all as f64);
@@ -140,6 +142,15 @@ fn failures(outcome: &Outcome, text: &mut String) {
         for example in &failure.examples {
             push(text, "", &format!("{:width$} · {example}", ""));
         }
+    }
+}
+
+/// The words for a run without failed requests. One that failed as a whole stands above them.
+pub(crate) fn no_failures(outcome: &Outcome) -> &'static str {
+    match outcome.ending {
+        _ if outcome.answers() == 0 => "no request was measured",
+        Ending::Failed(_) => "none until the run failed",
+        Ending::Complete | Ending::Interrupted => "none",
     }
 }
 
@@ -278,6 +289,30 @@ mod tests {
         outcome.server = Some(ServerUse { pid: 0, ..server });
         let text = table(&outcome, &[]);
         assert!(text.contains("all of its control group\n") && !text.contains("voluntary"), "{text}");
+    }
+
+    #[test]
+    fn percentiles_of_few_answers_are_left_out() {
+        let text = table(&made_up::run_of(99, 1000), &[]);
+        let row = text.lines().find(|line| line.starts_with("GET ")).unwrap();
+        assert_eq!(row.matches('–').count(), 2, "p99 and p99.9: {row}");
+    }
+
+    #[test]
+    fn a_failed_run_does_not_say_that_nothing_failed() {
+        let failed = |answers: u64| Outcome {
+            ending: Ending::Failed("the TLS handshake failed".to_owned()),
+            failures: Vec::new(),
+            ..made_up::run_of(answers, 1000)
+        };
+        for (answers, line) in
+            [(0, "Failures    no request was measured\n"), (9, "Failures    none until the run failed\n")]
+        {
+            let objectives = ["errors=0%".parse().unwrap()];
+            let text = table(&failed(answers), &judge(&objectives, &failed(answers)));
+            assert!(text.contains(line), "{text}");
+            assert_eq!(text.contains("errors=0% MISSED: no answers"), answers == 0, "{text}");
+        }
     }
 
     #[test]

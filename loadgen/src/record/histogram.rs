@@ -73,6 +73,13 @@ impl Latencies {
         Duration::from_nanos(self.histogram.value_at_percentile(percent))
     }
 
+    /// The same, if at least one value is expected beyond it: else it is the maximum by another name.
+    #[must_use]
+    pub fn known_percentile(&self, percent: f64) -> Option<Duration> {
+        let is_known = self.count() as f64 * (1.0 - percent / 100.0) >= 1.0 - 1e-9;
+        is_known.then(|| self.percentile(percent))
+    }
+
     /// The longest.
     #[must_use]
     pub fn max(&self) -> Duration {
@@ -160,6 +167,24 @@ mod tests {
         check(999_999);
         check(1_234_567_890);
         check(u64::MAX);
+    }
+
+    #[test]
+    fn a_percentile_needs_a_value_beyond_it() {
+        #[track_caller]
+        fn check(count: u64, percent: f64, is_known: bool) {
+            let mut latencies = Latencies::new();
+            (0..count).for_each(|value| latencies.record(value));
+            assert_eq!(latencies.known_percentile(percent).is_some(), is_known, "p{percent} of {count}");
+        }
+        check(0, 50.0, false);
+        check(1, 50.0, false);
+        check(2, 50.0, true);
+        check(99, 99.0, false);
+        check(100, 99.0, true);
+        check(999, 99.9, false);
+        check(1000, 99.9, true);
+        check(10_000, 99.99, true);
     }
 
     #[test]

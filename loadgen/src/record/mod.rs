@@ -4,6 +4,7 @@
 
 mod failure;
 mod histogram;
+mod merge;
 mod openings;
 mod outcome;
 mod tally;
