@@ -191,7 +191,7 @@ impl Evictor {
                 break Room::Enough;
             }
             let Some(entry) = self.evict_one(worker, policy) else {
-                // What a snapshot saves first can go soon.
+                // An entry that the snapshot has to save first can go soon.
                 break if self.awaits_snapshot { Room::Coming } else { Room::None };
             };
             free(instance, entry);
