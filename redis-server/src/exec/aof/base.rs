@@ -9,6 +9,7 @@ use crate::config::settings;
 use crate::exec::clock::now_ms;
 use crate::exec::exclusive::Alone;
 use crate::exec::instance::Instance;
+use crate::exec::search;
 use crate::exec::snapshot::{self, Job, Occupied, Purpose, Target};
 use crate::exec::still::stand_still;
 use crate::persistence::SnapshotFile;
@@ -67,7 +68,7 @@ fn write_plain(
 ) -> io::Result<()> {
     let still = stand_still(instance, || Ok(()))?;
     let views = snapshot::locked(instance);
-    let libraries = snapshot::libraries(instance);
+    let (libraries, indexes) = (snapshot::libraries(instance), search::commands(instance));
     let imports = instance.cluster.imports(instance);
     cut(instance, &still);
     drop(still);
@@ -76,6 +77,7 @@ fn write_plain(
         writer.timestamp(now_ms() / 1000);
     }
     libraries.iter().for_each(|code| writer.function(code));
+    indexes.iter().for_each(|command| writer.encoded(command));
     for (name, slots) in &imports {
         writer.import(name.as_str(), &slots.ranges());
     }

@@ -24,6 +24,7 @@ use crate::exec::exclusive::Alone;
 use crate::exec::instance::Instance;
 use crate::exec::priority;
 use crate::exec::replication::Position;
+use crate::exec::search;
 use crate::exec::still::{Still, stand_still};
 use crate::keyspace::Cut;
 use crate::persistence::rdb::WriteOptions;
@@ -319,6 +320,8 @@ pub(super) struct Moment {
     pub(super) sizes: Vec<(usize, usize)>,
     pub(super) options: WriteOptions,
     pub(super) libraries: Vec<Box<[u8]>>,
+    /// The commands that make search indexes anew.
+    pub(super) search: Vec<Vec<u8>>,
     /// Where a primary's stream is that is followed.
     pub(super) position: Option<Position>,
     /// The state of slots that are on their way to this node.
@@ -350,7 +353,7 @@ fn cut(instance: &Instance, purpose: Purpose, at_cut: AtCut, still: &Still) -> M
     let position = instance.replication.position(instance, still);
     let imports = instance.cluster.note_of_imports(instance);
     instance.background.stood_still.store(began.elapsed().as_nanos() as u64, Relaxed);
-    Moment { handover, purpose, at, sizes, options, libraries, position, imports }
+    Moment { handover, purpose, at, sizes, options, libraries, search: search::commands(instance), position, imports }
 }
 
 /// Writes the snapshot of this moment. However that ends, no entry waits to be saved then.

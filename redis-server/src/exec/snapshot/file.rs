@@ -9,7 +9,7 @@ use std::sync::mpsc::{self, Receiver, SyncSender};
 use std::time::Duration;
 
 use super::background::{Create, Moment, Purpose};
-use super::save::{write_imports, write_notes, write_position};
+use super::save::{write_imports, write_notes, write_position, write_search};
 use crate::exec::instance::Instance;
 use crate::exec::priority;
 use crate::persistence::rdb::{Encoded, Records, Writer};
@@ -94,6 +94,7 @@ impl FileEnd {
         write_notes(&mut writer, moment.at, moment.purpose == Purpose::AofBase);
         write_position(&mut writer, moment.position.as_ref());
         write_imports(&mut writer, &moment.imports);
+        write_search(&mut writer, &moment.search);
         moment.libraries.iter().for_each(|code| writer.function(code));
         for (number, &(keys, expiring)) in moment.sizes.iter().enumerate().filter(|(_, (keys, _))| *keys > 0) {
             writer.database(number, keys, expiring);

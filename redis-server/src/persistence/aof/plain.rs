@@ -38,6 +38,11 @@ impl<W: Write> PlainWriter<W> {
         self.command(&[b"FUNCTION", b"LOAD", code]);
     }
 
+    /// A command that is encoded already.
+    pub fn encoded(&mut self, command: &[u8]) {
+        self.put(command);
+    }
+
     /// Slots are on their way to this node: their keys are nobody's to see.
     pub fn import(&mut self, name: &str, slots: &[RangeInclusive<u16>]) {
         let ends: Vec<String> =
