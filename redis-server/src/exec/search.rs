@@ -5,9 +5,9 @@
 #[cfg(feature = "search")]
 pub use with::{catch_up, read_document, start};
 #[cfg(feature = "search")]
-pub(crate) use with::{clear, commands, flushed, note, restore};
+pub(crate) use with::{clear, commands, note, restore};
 #[cfg(not(feature = "search"))]
-pub(crate) use without::{clear, commands, flushed, note, restore};
+pub(crate) use without::{clear, commands, note, restore};
 
 /// The name of a note in a snapshot that has a command which makes an index.
 pub(crate) const NOTE: &str = "search-command";
@@ -97,12 +97,7 @@ mod with {
         }
     }
 
-    /// Database 0 was emptied by a command: indexes go with their documents, as in RediSearch.
-    pub(crate) fn flushed(instance: &Instance) {
-        instance.search.clear_indexes(instance.database(0));
-    }
-
-    /// All data goes, with indexes and what is beside them.
+    /// Database 0 was emptied: indexes go with their documents, and what is beside them, as in RediSearch.
     pub(crate) fn clear(instance: &Instance) {
         instance.search.clear(instance.database(0));
     }
@@ -139,8 +134,9 @@ mod with {
             let row = cx.instance.registry.lookup(&words[0]).filter(|_| is_ours);
             let Some(row) = row.filter(|row| row.command.accepts(words.len())) else { continue };
             let mark = cx.reply.mark();
+            // Of a server that has them already nothing changes.
             if let Err(error) = (cx.instance.handlers[usize::from(row.id)])(cx, args.args()) {
-                tracing::warn!("{} of the file fails: {error}", shown(&words[0]));
+                tracing::info!("{} of the file: {error}", shown(&words[0]));
             }
             cx.reply.truncate(mark);
         }
@@ -148,7 +144,7 @@ mod with {
         if !expected.is_empty() {
             cx.forget_changes();
             let search = &cx.instance.search;
-            search.indexes().iter().filter(|index| !index.progress(0).0).for_each(|index| search.scan(index));
+            search.indexes().iter().filter(|index| !index.progress(0).0).for_each(|index| search.scan(index, false));
         }
     }
 }
@@ -158,8 +154,6 @@ mod with {
 mod without {
     use crate::exec::Ctx;
     use crate::exec::instance::Instance;
-
-    pub(crate) fn flushed(_: &Instance) {}
 
     pub(crate) fn clear(_: &Instance) {}
 

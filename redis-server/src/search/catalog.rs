@@ -244,7 +244,7 @@ impl Search {
         database.note_changes(true);
         drop(catalog);
         if scans {
-            self.scan(&index);
+            self.scan(&index, false);
         }
         Ok(())
     }

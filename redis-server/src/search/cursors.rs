@@ -14,6 +14,8 @@ pub struct Cursor {
     pub index: Box<[u8]>,
     /// The rows.
     pub rows: Rows,
+    /// The total that answers tell.
+    pub total: u64,
     /// Rows of one piece.
     pub count: usize,
     /// Milliseconds without a use after which it is closed.
@@ -29,19 +31,16 @@ pub struct Cursors {
 }
 
 impl Cursors {
-    /// Keeps a cursor under a number that is free.
-    ///
-    /// # Errors
-    /// The index has too many.
-    pub fn add(&mut self, mut number: impl FnMut() -> u64, cursor: Cursor) -> Result<u64, ()> {
+    /// Keeps a cursor under a number that is free; `None` if the index has too many.
+    pub fn add(&mut self, mut number: impl FnMut() -> u64, cursor: Cursor) -> Option<u64> {
         if self.of(&cursor.index) >= MAX_OF_INDEX {
-            return Err(());
+            return None;
         }
         loop {
             let number = number() & 0x7fff_ffff;
             if number != 0 && !self.by_number.contains_key(&number) {
                 self.by_number.insert(number, cursor);
-                return Ok(number);
+                return Some(number);
             }
         }
     }

@@ -9,8 +9,6 @@ use super::extract::extract;
 use super::{Search, lock};
 use crate::keyspace::{Access, Changed, Database, Entry, ValueRef};
 
-/// Keys between two questions whether the time is over.
-const ASK_EVERY: usize = 64;
 /// Keys that a scan sees in one slice: some hundred microseconds.
 const SLICE: usize = 256;
 /// Postings and values that one step of compaction reads.
@@ -32,6 +30,8 @@ pub(super) struct Feed {
 struct Scan {
     index: Arc<SearchIndex>,
     cursor: u64,
+    /// Whether documents that the index has already are read again.
+    again: bool,
 }
 
 /// When documents, or fields of them, expire.
@@ -76,27 +76,23 @@ pub enum Progress {
 }
 
 impl Search {
-    /// Begins to fill an index from all keys. The caller may have locked shards.
-    pub fn scan(&self, index: &Arc<SearchIndex>) {
+    /// Begins to fill an index from all keys: those that are no documents yet, or all `again`. The caller may have locked shards.
+    pub fn scan(&self, index: &Arc<SearchIndex>, again: bool) {
         index.scans.fetch_add(1, SeqCst);
-        lock(&self.wanted).push(Arc::clone(index));
+        lock(&self.wanted).push((Arc::clone(index), again));
     }
 
-    /// Brings all indexes to the state of `database`, which is number 0, at `now` in milliseconds of Unix time, unless it `is_over` before. The
-    /// caller holds no lock of a shard.
+    /// Brings all indexes to the state of `database`, which is number 0, at `now` in milliseconds of Unix time. Scans go on until it `is_over`.
+    /// The caller holds no lock of a shard.
     pub fn catch_up(&self, database: &Database, now: u64, is_over: &dyn Fn() -> bool) -> Progress {
         let mut feed = lock(&self.feed);
         self.gather(&mut feed, database, now);
         let indexes = self.indexes();
-        let (mut seen, mut away) = (0, Vec::new());
+        let mut away = Vec::new();
+        // Answered writes are indexed whatever the time; a scan may go on later.
         while let Some(name) = feed.names.pop_front() {
             if !update(&mut feed, &indexes, database, &name, now) {
                 away.push(name);
-            }
-            seen += 1;
-            if seen % ASK_EVERY == 0 && is_over() {
-                feed.names.extend(away);
-                return Progress::Late;
             }
         }
         while !feed.scans.is_empty() {
@@ -138,10 +134,10 @@ impl Search {
         let indexes = self.indexes();
         let is_there = |index: &Arc<SearchIndex>| indexes.iter().any(|known| Arc::ptr_eq(known, index));
         feed.scans.retain(|scan| is_there(&scan.index));
-        let wanted = std::mem::take(&mut *lock(&self.wanted)).into_iter().filter(is_there);
-        for index in wanted {
+        let wanted = std::mem::take(&mut *lock(&self.wanted));
+        for (index, again) in wanted.into_iter().filter(|(index, _)| is_there(index)) {
             index.scanned.store(0, Relaxed);
-            feed.scans.push_back(Scan { index, cursor: 0 });
+            feed.scans.push_back(Scan { index, cursor: 0, again });
         }
         if all {
             // Each key counts as changed by the scans.
@@ -150,7 +146,7 @@ impl Search {
                 index.empty();
                 index.scanned.store(0, Relaxed);
                 index.scans.store(1, SeqCst);
-                feed.scans.push_back(Scan { index, cursor: 0 });
+                feed.scans.push_back(Scan { index, cursor: 0, again: false });
             }
         }
         while let Some(key) = feed.deadlines.pop_due(now) {
@@ -207,8 +203,8 @@ fn update(feed: &mut Feed, indexes: &[Arc<SearchIndex>], database: &Database, na
 
 /// Does a slice of the first scan.
 fn scan_slice(feed: &mut Feed, database: &Database, now: u64) {
-    let Some(Scan { index, cursor }) = feed.scans.front_mut() else { return };
-    let (index, definition) = (Arc::clone(index), index.definition());
+    let Some(Scan { index, cursor, again }) = feed.scans.front_mut() else { return };
+    let (index, definition, again) = (Arc::clone(index), index.definition(), *again);
     let mut view = database.lock_none(now);
     view.keep_expired();
     let (mut names, mut seen) = (Vec::new(), 0);
@@ -228,6 +224,10 @@ fn scan_slice(feed: &mut Feed, database: &Database, now: u64) {
     index.scanned.fetch_add(seen, Relaxed);
     let only = [Arc::clone(&index)];
     for name in names {
+        // A change has brought it since the scan began, and each later change brings it again.
+        if !again && index.engine().contains(&name) {
+            continue;
+        }
         if !update(feed, &only, database, &name, now) {
             feed.names.push_back(name);
         }

@@ -45,8 +45,8 @@ pub type Words = Vec<Box<[u8]>>;
 pub struct Search {
     catalog: RwLock<Catalog>,
     feed: Mutex<Feed>,
-    /// Indexes that a scan is to fill. A mutex of its own, because a thread that has locked shards may ask for a scan.
-    wanted: Mutex<Vec<Arc<SearchIndex>>>,
+    /// Indexes that a scan is to fill, and whether it reads all documents again. A mutex of its own, because a thread that has locked shards may ask for a scan.
+    wanted: Mutex<Vec<(Arc<SearchIndex>, bool)>>,
     /// Whether a thread feeds the indexes.
     is_fed: AtomicBool,
     /// Custom dictionaries (FT.DICTADD), by name.
@@ -70,17 +70,12 @@ impl Search {
         !self.read_catalog().is_empty()
     }
 
-    /// Forgets all indexes, aliases, dictionaries, suggestions and cursors. The caller may have locked shards.
+    /// Forgets all indexes, aliases, dictionaries, suggestions and cursors, as FLUSHALL does. The caller may have locked shards.
     pub fn clear(&self, database: &Database) {
-        self.clear_indexes(database);
-        lock(&self.dictionaries).clear();
-        lock(&self.suggestions).clear();
-    }
-
-    /// Forgets all indexes, aliases and cursors, as FLUSHALL does. The caller may have locked shards.
-    pub fn clear_indexes(&self, database: &Database) {
         self.clear_catalog(database);
         lock(&self.cursors).clear();
+        lock(&self.dictionaries).clear();
+        lock(&self.suggestions).clear();
     }
 
     /// Begins the work of a thread that feeds the indexes; false if there is one.

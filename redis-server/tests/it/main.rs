@@ -31,7 +31,6 @@ mod panics;
 mod replication;
 mod resident;
 mod scripts;
-mod search;
 mod service;
 mod settings;
 mod snapshots;

@@ -21,14 +21,21 @@ pub(super) fn aggregate(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     let request = Request::parse(cx, args.at(2), Words::new(args, 3))?;
     let rows = run(cx, &index, &request)?;
     match &request.cursor {
-        Some(options) => cursor::begin(cx, index.name(), options, rows),
+        Some(options) => cursor::begin(cx, index.name(), options, (total(&request, &rows), rows)),
         None => {
             let mut rows = rows;
             let most = cx.instance().search.options.max_rows.load(Relaxed);
-            cursor::show_rows(cx.reply, &mut rows, usize::try_from(most).unwrap_or(usize::MAX), 0);
+            let total = total(&request, &rows);
+            cursor::show_rows(cx.reply, &mut rows, (usize::try_from(most).unwrap_or(usize::MAX), total), 0);
             Ok(())
         }
     }
+}
+
+/// The total that an answer tells: groups, or the documents that were found.
+pub(super) fn total(request: &Request<'_>, rows: &Rows) -> u64 {
+    let is_grouped = request.steps.iter().any(|step| matches!(step, Step::Group { .. }));
+    if is_grouped { rows.left() as u64 } else { rows.total() }
 }
 
 /// Runs the pipeline.
@@ -105,7 +112,8 @@ fn check_names(engine: &Index, request: &Request<'_>, load: &[String]) -> Result
             }
             Step::Filter(expression) => expression.properties().iter().try_for_each(|name| check(name, &made))?,
             Step::Group { by, reducers } => {
-                by.iter().try_for_each(|name| check(name, &made))?;
+                let no_property = |name: &str| Error::Message(format!("No such property `{name}`"));
+                by.iter().try_for_each(|name| check(name, &made).map_err(|_| no_property(name)))?;
                 made.extend(by.iter().map(String::as_str));
                 made.extend(reducers.iter().map(|reducer| reducer.name.as_str()));
             }

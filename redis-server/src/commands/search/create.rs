@@ -180,7 +180,7 @@ pub(super) fn alter(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
         Ok::<_, Error>(())
     })?;
     if !skips_scan {
-        cx.instance().search.scan(&index);
+        cx.instance().search.scan(&index, true);
     }
     cx.count_changes(1);
     cx.reply.ok();

@@ -16,35 +16,33 @@ use crate::protocol::error::Error;
 use crate::search::Cursor;
 
 /// Answers with the first rows, and keeps the others.
-pub(super) fn begin(cx: &mut Ctx<'_>, index: &[u8], options: &CursorOptions, rows: Rows) -> Result {
+pub(super) fn begin(cx: &mut Ctx<'_>, index: &[u8], options: &CursorOptions, (total, rows): (u64, Rows)) -> Result {
     let longest = cx.instance().search.options.cursor_idle_ms.load(Relaxed);
     let idle_ms = options.idle_ms.map_or(longest, |idle| idle.min(longest));
-    let cursor = Cursor { index: index.into(), rows, count: options.count, idle_ms, used_at: steady_ms() };
+    let mut cursor = Cursor { index: index.into(), rows, total, count: options.count, idle_ms, used_at: steady_ms() };
     let random = cx.random();
     cx.instance().search.with_cursors(|cursors| cursors.expire(steady_ms()));
-    let mut cursor = cursor;
     cx.reply.array(2);
-    show_rows(cx.reply, &mut cursor.rows, cursor.count, 0);
+    show_rows(cx.reply, &mut cursor.rows, (cursor.count, total), 0);
     if cursor.rows.left() == 0 {
         cx.reply.int(0);
         return Ok(());
     }
     let number = cx.instance().search.with_cursors(|cursors| cursors.add(|| random.number(), cursor));
-    let number = number.map_err(|()| Error::Static("Too many cursors allocated for index"))?;
+    let number = number.ok_or(Error::Static("Too many cursors allocated for index"))?;
     cx.reply.int(number as i64);
     Ok(())
 }
 
 /// Writes the next rows; `entries` more follow in the map of RESP3.
-pub(super) fn show_rows(reply: &mut Reply, rows: &mut Rows, count: usize, entries: usize) {
-    let left = rows.left();
+pub(super) fn show_rows(reply: &mut Reply, rows: &mut Rows, (count, total): (usize, u64), entries: usize) {
     let piece = rows.read(count);
     let is_map = reply.is_resp3();
     if is_map {
-        show::begin_map(reply, left as u64, piece.len(), entries);
+        show::begin_map(reply, total, piece.len(), entries);
     } else {
         reply.array(1 + piece.len());
-        reply.int(left as i64);
+        reply.int(total as i64);
     }
     for values in &piece {
         if is_map {
@@ -103,7 +101,7 @@ pub(super) fn read(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     let mut cursor = taken.ok_or(Error::Static("Cursor not found"))?;
     cx.reply.array(2);
     let count = count.filter(|count| *count > 0).unwrap_or(cursor.count);
-    show_rows(cx.reply, &mut cursor.rows, count, 0);
+    show_rows(cx.reply, &mut cursor.rows, (count, cursor.total), 0);
     if cursor.rows.left() == 0 {
         cx.reply.int(0);
         return Ok(());

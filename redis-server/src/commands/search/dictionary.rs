@@ -53,7 +53,7 @@ pub(super) fn syn_update(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
         Ok::<_, Error>(())
     })?;
     if !skips_scan {
-        cx.instance().search.scan(&index);
+        cx.instance().search.scan(&index, true);
     }
     cx.count_changes(1);
     cx.reply.ok();

@@ -81,7 +81,8 @@ pub(super) fn get(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
         for suggestion in found {
             reply.bulk(suggestion.text.as_bytes());
             if with_scores {
-                reply.double(suggestion.score);
+                // Single precision, as in RediSearch.
+                reply.double(f64::from(suggestion.score as f32));
             }
             if with_payloads {
                 match suggestion.payload {
