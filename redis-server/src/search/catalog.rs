@@ -57,7 +57,7 @@ impl SearchIndex {
         &self.name
     }
 
-    /// What it takes from which keys.
+    /// Its definition.
     pub fn definition(&self) -> Arc<Definition> {
         Arc::clone(&self.definition.read().unwrap_or_else(PoisonError::into_inner))
     }

@@ -1,4 +1,4 @@
-//! What an index takes from which keys.
+//! The definition of an index: its keys and its fields.
 
 use query_engine::{Datum, Expression, FieldKind, Language, Row};
 

@@ -16,7 +16,7 @@ const COMPACTION: u64 = 10_000;
 /// Removed documents below which no index is compacted.
 const COMPACT_MIN: u64 = 1_000;
 
-/// What is still to be done.
+/// The work that is left.
 #[derive(Debug, Default)]
 pub(super) struct Feed {
     /// Names of changed keys, the first first.

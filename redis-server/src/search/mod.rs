@@ -54,7 +54,7 @@ pub struct Search {
     /// Suggestions (FT.SUGADD), by name.
     suggestions: Mutex<BTreeMap<Box<[u8]>, Suggestions>>,
     cursors: Mutex<Cursors>,
-    /// What FT.CONFIG sets.
+    /// The settings of FT.CONFIG.
     pub options: Options,
     /// Commands that a file in the making of being loaded has brought.
     expected: Mutex<Vec<Words>>,

@@ -36,7 +36,7 @@ pub(super) fn create(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     Ok(())
 }
 
-/// What FT.CREATE says.
+/// The arguments of FT.CREATE.
 struct Plan {
     schema: Schema,
     definition: Definition,

@@ -156,7 +156,7 @@ fn number(reply: &mut Reply, name: &str, value: f64) {
     reply.double(value);
 }
 
-/// What the index takes of memory, in megabytes.
+/// The memory of the index, in megabytes.
 fn sizes(reply: &mut Reply, memory: Memory) {
     let megabytes = |bytes: usize| bytes as f64 / f64::from(1 << 20);
     number(reply, "inverted_sz_mb", megabytes(memory.words + memory.tags + memory.numbers + memory.places));

@@ -222,7 +222,7 @@ impl<'l> Loader<'l> {
         }
     }
 
-    /// What a path leads to: from dialect 3 on all values as a list, before the first one.
+    /// The values of a path: from dialect 3 on all values as a list, before the first one.
     fn of_path(&self, json: &Json, path: &Path) -> Option<Vec<u8>> {
         let mut found = json.find(path).ok()?;
         if self.dialect < 3 {

@@ -51,7 +51,7 @@ pub(super) fn profile(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     Ok(())
 }
 
-/// What took how long, in milliseconds. The engine does not tell its iterators apart.
+/// The times of the parts, in milliseconds. The engine does not tell its iterators apart.
 fn times(reply: &mut Reply, began: u64, parsed: u64) {
     let ms = |from: u64, to: u64| to.saturating_sub(from) as f64 / 1000.0;
     let ended = now_us();

@@ -96,7 +96,7 @@ impl Request<'_> {
     }
 }
 
-/// What a hit has besides its id and its document, each behind its name if there are any.
+/// The parts of a hit besides its id and its document, each behind its name if there are any.
 fn each(
     reply: &mut Reply,
     index: &SearchIndex,
