@@ -65,7 +65,7 @@ pub(super) fn run(cx: &Ctx<'_>, index: &SearchIndex, request: &Request<'_>) -> R
                 }
                 let value = property(&definition, entry, &String::from_utf8_lossy(source), loader.now());
                 match value {
-                    // What is loaded is shown as it stands in the document.
+                    // A loaded value is shown as it stands in the document.
                     Some(Datum::Number(_)) | None => value,
                     Some(_) if shows_text => text(),
                     value => value,
