@@ -17,6 +17,8 @@ pub mod persistence;
 pub mod process;
 pub mod protocol;
 pub mod runtime;
+#[cfg(feature = "search")]
+pub mod search;
 pub mod types;
 
 pub use runtime::test;

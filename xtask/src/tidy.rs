@@ -15,7 +15,7 @@ use crate::process::run_quietly;
 
 /// Which packages of ours a package may depend on; one that is not listed may depend on none.
 const ARROWS: &[(&str, &[&str])] = &[
-    ("redis-server", &["server-runtime", "test-peers"]),
+    ("redis-server", &["query-engine", "server-runtime", "test-peers"]),
     // `--redis embedded` calls our server in its own process, without a socket; its client shares nothing but the wire.
     ("http-server", &["http2", "server-runtime", "redis-server", "test-peers"]),
     ("grpc-server", &["http2", "server-runtime", "test-peers"]),
@@ -61,6 +61,7 @@ const REDIS_FOLDERS: &[&str] = &[
     "keyspace",
     "persistence",
     "journal",
+    "search",
     "command",
     "clients",
     "observe",

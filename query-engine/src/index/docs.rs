@@ -119,6 +119,10 @@ impl Docs {
         })
     }
 
+    pub(crate) fn ids(&self) -> impl Iterator<Item = &[u8]> {
+        self.numbers.keys().map(AsRef::as_ref)
+    }
+
     pub(crate) fn len(&self) -> usize {
         self.numbers.len()
     }

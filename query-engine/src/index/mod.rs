@@ -177,6 +177,17 @@ impl Index {
         self.docs.number(id).is_some()
     }
 
+    /// The payload of a document.
+    #[must_use]
+    pub fn payload(&self, id: &[u8]) -> Option<&[u8]> {
+        self.docs.get(self.docs.number(id)?)?.payload.as_deref()
+    }
+
+    /// The ids of all documents, in no order.
+    pub fn ids(&self) -> impl Iterator<Item = &[u8]> {
+        self.docs.ids()
+    }
+
     /// Documents.
     #[must_use]
     pub fn len(&self) -> usize {

@@ -141,6 +141,8 @@ bits! { Categories:
     JSON = "@json" @ 21,
     /// Bloom filters.
     BLOOM = "@bloom" @ 22,
+    /// Search indexes.
+    SEARCH = "@search" @ 23,
 }
 
 /// The categories under shorter names, for the tables.

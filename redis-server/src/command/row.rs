@@ -47,6 +47,9 @@ pub enum Footprint {
     Database(Access),
     /// Every shard of every database.
     Everything,
+    /// Nothing, because the handler itself locks one shard after the other for a look at a key, and releases it; a transaction with such a
+    /// command runs alone.
+    Free,
     /// Nothing, because nobody else runs meanwhile: scripts, whose keys are not known before.
     Alone,
     /// Nothing, because the server stands still meanwhile: no other command runs, and no unit of a primary's stream either.

@@ -5,6 +5,7 @@ use crate::command::{Args, Categories, DatabasePositions, Flags, Footprint, Reac
 use crate::commands::definition::{Family, cmd};
 use crate::config::settings;
 use crate::exec::Ctx;
+use crate::exec::search;
 use crate::exec::snapshot;
 use crate::exec::tracking;
 use crate::keyspace::{Access, Database, Garbage, Key, Removed, View};
@@ -59,6 +60,9 @@ fn in_background(cx: &Ctx<'_>, args: Args<'_>) -> Result<bool> {
 /// Takes everything out of a database; transactions that watch one of its keys fail.
 pub(super) fn empty(cx: &mut Ctx<'_>, db: usize, in_background: bool) {
     cx.all_ready(db);
+    if db == 0 {
+        search::clear(cx.instance());
+    }
     let db = cx.view_mut(db);
     db.database().touch_where(|key| db.peek(key).is_some());
     let (database, removed) = (db.database(), db.clear());

@@ -22,6 +22,8 @@ mod registry;
 mod replication;
 mod scan;
 mod script;
+#[cfg(feature = "search")]
+mod search;
 mod server;
 mod set;
 mod sort;
@@ -55,6 +57,10 @@ pub const FAMILIES: &[&Family] = &[
     &json::FAMILY,
     #[cfg(feature = "bloom")]
     &bloom::FAMILY,
+    #[cfg(feature = "search")]
+    &search::FAMILY,
+    #[cfg(feature = "search")]
+    &search::SUGGESTIONS,
     &sort::FAMILY,
     &wait::FAMILY,
     &pubsub::FAMILY,

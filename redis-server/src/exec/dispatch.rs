@@ -422,7 +422,12 @@ fn pass_on(worker: &Worker, client: &mut Client, admission: Admission, args: Arg
 /// Whether a call runs alone with the data: a script, a role change, or a transaction with one.
 #[inline]
 fn runs_alone(row: &Row, args: Args<'_>, client: &Client) -> bool {
-    has_footprint(row, args, client, |footprint| matches!(footprint, Footprint::Alone | Footprint::Still))
+    let is_transaction = row.command.role == Role::Exec;
+    has_footprint(row, args, client, |footprint| match footprint {
+        Footprint::Alone | Footprint::Still => true,
+        Footprint::Free => is_transaction,
+        _ => false,
+    })
 }
 
 /// Whether a call that runs alone needs that the server stands still.

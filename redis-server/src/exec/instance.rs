@@ -110,6 +110,9 @@ pub struct Instance {
     pub workers: Workers,
     /// The threads of slow calls.
     pub slow: Threads,
+    /// The search indexes.
+    #[cfg(feature = "search")]
+    pub search: crate::search::Search,
     /// Keys whose waiting commands run again at a moment.
     pub later: Later,
     databases: Box<[Database]>,
@@ -199,6 +202,8 @@ impl Instance {
             journal,
             workers: Workers::default(),
             slow: Threads::default(),
+            #[cfg(feature = "search")]
+            search: crate::search::Search::default(),
             later: Later::default(),
             databases,
             clients: Mutex::default(),

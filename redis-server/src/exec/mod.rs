@@ -25,6 +25,7 @@ pub mod priority;
 mod replay;
 pub mod replication;
 pub mod script;
+pub mod search;
 pub mod session;
 pub mod slow;
 pub mod snapshot;

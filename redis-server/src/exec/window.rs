@@ -343,7 +343,7 @@ fn lock<'a>(worker: &'a Worker, client: &Client, calls: &[Call<'_>], keys: &mut 
             }
             _ => (database.lock_keys(keys, now), Vec::new()),
         },
-        Footprint::Alone | Footprint::Still => (database.lock_none(now), Vec::new()),
+        Footprint::Free | Footprint::Alone | Footprint::Still => (database.lock_none(now), Vec::new()),
         Footprint::Database(access) => (database.lock_all(access, now), Vec::new()),
         Footprint::Everything | Footprint::Depends(_) => {
             let mut others: Vec<_> = instance.databases().iter().map(|db| db.lock_all(Access::Write, now)).collect();
@@ -365,7 +365,7 @@ pub(crate) fn marks(worker: &Worker, client: &Client, call: &Call<'_>, walks: bo
             let keys = declared_keys(database, client, call);
             Marks::keys(client.db, keys.iter().map(|(key, access)| (key.hash(), *access)))
         }
-        Footprint::Alone | Footprint::Still => Marks::None,
+        Footprint::Free | Footprint::Alone | Footprint::Still => Marks::None,
         Footprint::Database(access) => whole(Some(client.db), access),
         Footprint::Everything | Footprint::Depends(_) => whole(None, Access::Write),
     }
@@ -399,6 +399,7 @@ fn footprint_of_queue(multi: &Multi) -> Footprint {
             _ if matches!(command.role, Role::Select | Role::Survey) => return Footprint::Everything,
             Footprint::WalkEverything
             | Footprint::Everything
+            | Footprint::Free
             | Footprint::Alone
             | Footprint::Still
             | Footprint::Depends(_) => return Footprint::Everything,

@@ -127,13 +127,15 @@ impl Side {
 }
 
 impl Database {
-    /// An entry is about to change, or has been taken out: if the snapshot has not saved it yet, it does now. The caller has
+    /// An entry is about to change, or has been taken out: if the snapshot has not saved it yet, it does now, and the key of
+    /// a document is noted. The caller has
     /// its shard locked exclusively.
     #[inline]
     pub(super) fn save_first(&self, entry: &Entry) {
         if entry.is_unsaved(self.cut.epoch()) {
             self.save_now(entry);
         }
+        self.note_change(entry);
     }
 
     #[cold]

@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use arrayvec::ArrayVec;
 use foldhash::quality::RandomState;
 
+use super::changes::Changes;
 use super::cut::{self, Cut};
 use super::entry::Entry;
 use super::fields::Expired;
@@ -90,6 +91,7 @@ pub struct Database {
     pub(super) interests: Interests,
     pub(super) loans: Loans,
     pub(super) hidden: Hidden,
+    pub(super) changes: Changes,
     reaper: Arc<Reaper>,
     expired: AtomicU64,
     evicted: AtomicU64,
@@ -148,6 +150,7 @@ impl Database {
             interests: Interests::default(),
             loans: Loans::default(),
             hidden: Hidden::default(),
+            changes: Changes::default(),
             reaper: Arc::default(),
             expired: AtomicU64::new(0),
             evicted: AtomicU64::new(0),

@@ -38,11 +38,14 @@ impl Database {
 
     /// All entries were taken out; they are freed later.
     pub(super) fn count_fields_anew(&self) {
+        self.note_all();
         *self.fields_count() = Arc::default();
     }
 
     /// The entries of two databases have changed places.
     pub(super) fn swap_fields(&self, other: &Self) {
+        self.note_all();
+        other.note_all();
         if !std::ptr::eq(self, other) {
             std::mem::swap(&mut *self.fields_count(), &mut *other.fields_count());
         }

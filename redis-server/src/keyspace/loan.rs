@@ -47,6 +47,11 @@ impl Loans {
         self.count.load(Relaxed) != 0 && self.list().iter().any(|hashes| access(hashes, hash).is_some())
     }
 
+    /// [`Loans::has`], for this use.
+    pub(super) fn has_for(&self, hash: u64, wanted: Access) -> bool {
+        self.list().iter().any(|hashes| access(hashes, hash) == Some(wanted))
+    }
+
     /// Whether anything is lent.
     pub(super) fn has_any(&self) -> bool {
         self.count.load(Relaxed) != 0
@@ -223,6 +228,10 @@ impl Loan<'_> {
         let now = left.as_ref().and_then(|(entry, _)| entry.expire_at());
         let holds_fields = |entry: &Entry| entry.hash_object().is_some_and(|fields| fields.expires());
         let key = left.as_ref().filter(|(entry, _)| holds_fields(entry)).map(|(entry, _)| entry.key().to_vec());
+        self.db.note_change(there);
+        if let Some((entry, _)) = &left {
+            self.db.note_change(entry);
+        }
         match left {
             Some((entry, _)) => *there = entry,
             None => _ = table::take(table, hash, |entry| stand_in.is(entry), self.db.rehash()),
@@ -254,6 +263,7 @@ impl Drop for Loan<'_> {
             };
             let fields_of = entry.hash_object().filter(|fields| fields.expires()).map(|_| entry.key().to_vec());
             let mut guard = self.db.guard(shard as usize, Access::Write);
+            self.db.note_change(&entry);
             table::insert(guard.table_mut(), hash, entry, self.db.rehash());
             if expire_at.is_some() {
                 self.db.reindex(guard.table(), (shard, hash), false, expire_at);

@@ -3,6 +3,7 @@
 //! A [`Database`] is a DashMap reached by its shards. Commands never lock: [`Database::lock`] takes the locks of all
 //! declared keys in ascending order and hands out a [`View`], in which handlers find, change and remove entries.
 
+mod changes;
 mod cut;
 mod database;
 mod entry;
@@ -25,6 +26,7 @@ mod view;
 #[cfg(test)]
 mod tests;
 
+pub use changes::{Changed, Dropped};
 pub use cut::{Cut, Saver, Walk};
 pub use database::{Access, Database, Happening, Key};
 pub use entry::Entry;

@@ -28,6 +28,7 @@ impl<'a> View<'a> {
 
     /// Replaces only the value; the expiry stays.
     pub fn set_keep_ttl(&mut self, key: &Key<'_>, value: Value<'_>) {
+        self.db.note_value(key.bytes, &value);
         match self.get_mut(key) {
             Some(entry) => {
                 if let Some(old) = entry.replace_value(value) {

@@ -75,6 +75,7 @@ impl View<'_> {
             shards.deadlines(slot.into()).clear();
         }
         let table = std::mem::take(self.table_mut(&Key::new(b"", 0, slot.into())));
+        table::entries(&table).for_each(|entry| db.note_change(entry));
         Removed { table, epoch: db.cut.epoch() }
     }
 }

@@ -496,6 +496,7 @@ impl<'a> View<'a> {
             let entry = Entry::new(key.bytes, make(), None);
             entry.set_access(db.usage().fresh(now));
             entry.set_epoch(db.cut.epoch());
+            db.note_change(&entry);
             is_new.set(true);
             entry
         };
@@ -511,6 +512,7 @@ impl<'a> View<'a> {
     /// Stores a value under `key` in place of what there was; `expire_at` in milliseconds of Unix time.
     #[inline]
     pub fn set(&mut self, key: &Key<'_>, value: Value<'_>, expire_at: Option<u64>) {
+        let db = self.db;
         let Some(entry) = self.get_mut(key) else {
             self.db.tell(Happening::Added, key.bytes);
             return self.insert(key, self.new_entry(key, value, expire_at));
@@ -518,13 +520,13 @@ impl<'a> View<'a> {
         if expire_at.is_none() && entry.overwrite_text(&value) {
             return;
         }
+        db.note_value(key.bytes, &value);
         let had = entry.expire_at().is_some();
         debug_assert!(
             !matches!(&value, Value::Object(Object::Hash(_))),
             "collections are put in by replacing the entry"
         );
-        let old = entry.replace(value, expire_at);
-        if let Some(old) = old {
+        if let Some(old) = entry.replace(value, expire_at) {
             self.db.discard(old);
         }
         if had || expire_at.is_some() {
@@ -550,6 +552,7 @@ impl<'a> View<'a> {
                 hash.expires()
             });
         entry.set_epoch(db.cut.epoch());
+        db.note_change(&entry);
         table::insert(self.table_mut(key), key.hash, entry, db.rehash());
         if let Some(at) = expire_at {
             self.reindex(key, false, Some(at));

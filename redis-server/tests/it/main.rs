@@ -31,6 +31,7 @@ mod panics;
 mod replication;
 mod resident;
 mod scripts;
+mod search;
 mod service;
 mod settings;
 mod snapshots;

@@ -22,6 +22,8 @@ pub(super) const BUILT_IN: &[BuiltIn] = &[
     BuiltIn { name: "bf", version: 20800 },
     #[cfg(feature = "json")]
     BuiltIn { name: "ReJSON", version: 20800 },
+    #[cfg(feature = "search")]
+    BuiltIn { name: "search", version: 21005 },
 ];
 
 /// MODULE LIST

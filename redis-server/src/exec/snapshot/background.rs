@@ -26,6 +26,7 @@ use crate::exec::exclusive::Alone;
 use crate::exec::instance::Instance;
 use crate::exec::priority;
 use crate::exec::replication::Position;
+use crate::exec::search;
 use crate::exec::still::{Still, stand_still};
 use crate::keyspace::Cut;
 use crate::persistence::rdb::WriteOptions;
@@ -324,6 +325,8 @@ pub(super) struct Moment {
     pub(super) sizes: Vec<(usize, usize)>,
     pub(super) options: WriteOptions,
     pub(super) libraries: Vec<Box<[u8]>>,
+    /// The commands that make search indexes anew.
+    pub(super) search: Vec<Vec<u8>>,
     /// Where a primary's stream is that is followed.
     pub(super) position: Option<Position>,
     /// The slots that are on their way to this node, by the names of their moves.
@@ -360,7 +363,7 @@ fn cut(instance: &Instance, (purpose, format): (Purpose, Format), at_cut: AtCut,
     let position = instance.replication.position(instance, still);
     let imports = instance.cluster.imports(instance);
     instance.background.stood_still.store(began.elapsed().as_nanos() as u64, Relaxed);
-    Moment { handover, purpose, format, at, sizes, options, libraries, position, imports }
+    Moment { handover, purpose, format, at, sizes, options, libraries, search: search::commands(instance), position, imports }
 }
 
 /// Writes the snapshot of this moment. However that ends, no entry waits to be saved then.

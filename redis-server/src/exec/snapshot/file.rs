@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use super::background::{Create, Moment, Purpose, Target};
 use super::encoder::{Encoder, Format, Out};
-use super::save::{write_imports, write_notes, write_position};
+use super::save::{write_imports, write_notes, write_position, write_search};
 use crate::config::settings;
 use crate::exec::cluster::note_of_imports;
 use crate::exec::instance::Instance;
@@ -117,6 +117,7 @@ fn begin(instance: &Instance, moment: &Moment, target: Box<dyn Target>) -> Out {
             write_notes(&mut writer, moment.at, moment.purpose == Purpose::AofBase);
             write_position(&mut writer, moment.position.as_ref());
             write_imports(&mut writer, &note_of_imports(&moment.imports));
+            write_search(&mut writer, &moment.search);
             moment.libraries.iter().for_each(|code| writer.function(code));
             for (number, &(keys, expiring)) in moment.sizes.iter().enumerate().filter(|(_, (keys, _))| *keys > 0) {
                 writer.database(number, keys, expiring);
@@ -129,6 +130,7 @@ fn begin(instance: &Instance, moment: &Moment, target: Box<dyn Target>) -> Out {
                 writer.timestamp(moment.at / 1000);
             }
             moment.libraries.iter().for_each(|code| writer.function(code));
+            moment.search.iter().for_each(|command| writer.commands(command));
             moment.imports.iter().for_each(|(name, slots)| writer.import(name.as_str(), &slots.ranges()));
             Out::Commands(writer)
         }

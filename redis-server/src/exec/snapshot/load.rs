@@ -20,6 +20,7 @@ use crate::exec::exclusive::Alone;
 use crate::exec::instance::Instance;
 use crate::exec::replication::Replication;
 use crate::exec::script;
+use crate::exec::search;
 use crate::exec::tracking;
 use crate::exec::worker::Worker;
 use crate::keyspace::{Access, Database, Garbage, View};
@@ -155,6 +156,7 @@ fn empty_by(worker: &Worker) {
     }
     tracking::flushed(&mut cx);
     instance.scripts.with_engine(|engine| engine.flush_libraries(&cx));
+    search::clear(instance);
 }
 
 /// Loads a snapshot into these views of all databases, each locked as a whole for writing, in their order.
@@ -211,6 +213,7 @@ impl Aside {
         }
         tracking::flushed(&mut cx);
         instance.scripts.with_engine(|engine| engine.flush_libraries(&cx));
+        search::clear(instance);
         finish(&mut cx, &self.functions, (self.outcome, self.end), Merge::Refuse)
     }
 }
@@ -299,6 +302,7 @@ fn finish(
 ) -> Result<(), LoadError> {
     add_functions(cx, functions, merge)
         .map_err(|error| LoadError::Record(end, format!("Failed creating the function library: {error}")))?;
+    search::restore(cx);
     cx.instance.snapshots.loaded(outcome);
     tracing::info!("Done loading RDB, keys loaded: {}, keys expired: {}.", outcome.loaded, outcome.expired);
     if outcome.empty > 0 {
@@ -537,6 +541,7 @@ fn note(instance: &Instance, name: &[u8], text: &[u8]) {
             tracing::info!("RDB memory usage when created {} bytes", shown(text));
             instance.loading.note_memory(number());
         }
+        _ if name == search::NOTE.as_bytes() => search::note(instance, text),
         b"repl-stream-db" => instance.replication.note_database(number()),
         b"slot-imports" if instance.cluster.is_enabled() => {
             instance.cluster.take_note_of_imports(instance, &String::from_utf8_lossy(text));

@@ -9,6 +9,7 @@ use crate::config::{Config, settings};
 use crate::exec::clock::now_ms;
 use crate::exec::instance::Instance;
 use crate::exec::replication::Position;
+use crate::exec::search;
 use crate::keyspace::{Access as Lock, Database, Entry, Usage, View};
 use crate::observe::memory;
 use crate::persistence::SnapshotFile;
@@ -107,6 +108,7 @@ fn write<W: Write>(instance: &Instance, views: &[&View<'_>], file: W, position: 
     write_notes(&mut writer, now_ms(), false);
     write_position(&mut writer, position);
     write_imports(&mut writer, &instance.cluster.note_of_imports(instance));
+    write_search(&mut writer, &search::commands(instance));
     libraries(instance).iter().for_each(|code| writer.function(code));
     let delay = super::delay(config, settings::RDB_KEY_SAVE_DELAY);
     for (number, view) in views.iter().enumerate().filter(|(_, view)| !view.is_empty()) {
@@ -151,6 +153,11 @@ pub(super) fn write_position<W: Write>(writer: &mut Writer<W>, position: Option<
         writer.note("repl-id", id.as_bytes());
         writer.note("repl-offset", offset.to_string().as_bytes());
     }
+}
+
+/// The commands that make search indexes anew, which other servers pass over.
+pub(super) fn write_search<W: Write>(writer: &mut Writer<W>, commands: &[Vec<u8>]) {
+    commands.iter().for_each(|command| writer.note(search::NOTE, command));
 }
 
 /// Which slots are on their way to this node: their keys are not its own yet.

@@ -49,7 +49,7 @@ impl<W: Write> PlainWriter<Buffered<W>> {
         Self(Buffered { file, buffer: Vec::with_capacity(BUFFER), failed: None })
     }
 
-    /// Commands of another writer.
+    /// Commands that are encoded already.
     pub fn commands(&mut self, bytes: &[u8]) {
         self.0.put(bytes);
     }

@@ -1,0 +1,125 @@
+//! FT.AGGREGATE.
+
+use std::sync::atomic::Ordering::Relaxed;
+
+use query_engine::{Aggregation, Datum, Index, KEY, Query, Rows, SCORE, SearchOptions, Step};
+
+use super::load::Loader;
+use super::pipeline::Request;
+use super::query::check_time;
+use super::search::not_loaded;
+use super::words::Words;
+use super::{cursor, queried, refresh};
+use crate::command::{Args, Result};
+use crate::exec::Ctx;
+use crate::protocol::error::Error;
+use crate::search::{SearchIndex, property};
+
+/// `FT.AGGREGATE index query [step …]`
+pub(super) fn aggregate(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
+    let index = queried(cx, args)?;
+    let request = Request::parse(cx, args.at(2), Words::new(args, 3))?;
+    let rows = run(cx, &index, &request)?;
+    match &request.cursor {
+        Some(options) => cursor::begin(cx, index.name(), options, (total(&request, &rows), rows)),
+        None => {
+            let mut rows = rows;
+            let most = cx.instance().search.options.max_rows.load(Relaxed);
+            let total = total(&request, &rows);
+            cursor::show_rows(cx.reply, &mut rows, (usize::try_from(most).unwrap_or(usize::MAX), total), 0);
+            Ok(())
+        }
+    }
+}
+
+/// The total that an answer tells: groups, or the documents that were found.
+pub(super) fn total(request: &Request<'_>, rows: &Rows) -> u64 {
+    let is_grouped = request.steps.iter().any(|step| matches!(step, Step::Group { .. }));
+    if is_grouped { rows.left() as u64 } else { rows.total() }
+}
+
+/// Runs the pipeline.
+pub(super) fn run(cx: &Ctx<'_>, index: &SearchIndex, request: &Request<'_>) -> Result<Rows> {
+    let deadline = request.common.deadline();
+    refresh(cx, deadline);
+    let (engine, definition) = (index.engine(), index.definition());
+    let query = request.common.parse(&engine, request.query)?;
+    let is_over = || deadline.is_over();
+    let options = request.common.options(cx, &is_over);
+    let loader = Loader::new(cx, cx.instance(), &definition, request.common.dialect, deadline);
+    let mut load: Vec<String> = request.load.iter().map(|(name, _)| name.clone()).collect();
+    if request.loads_all {
+        all_names(&engine, &query, &options, &loader, &mut load);
+    }
+    check_names(&engine, request, &load)?;
+    let fetch = |id: &[u8], name: &str| {
+        let alias = request.load.iter().find(|(known, _)| known == name);
+        let source = alias.map_or(name.as_bytes(), |(_, field)| field);
+        loader
+            .read(id, |entry| {
+                let shows_text = request.load.iter().any(|(known, _)| known == name) || request.loads_all;
+                let text = || loader.field(entry, source).map(Datum::text);
+                let whole = request.loads_all && source == b"$";
+                if whole {
+                    return loader.all(entry).into_iter().next().map(|(_, text)| Datum::text(text));
+                }
+                let value = property(&definition, entry, &String::from_utf8_lossy(source), loader.now());
+                match value {
+                    // A loaded value is shown as it stands in the document.
+                    Some(Datum::Number(_)) | None => value,
+                    Some(_) if shows_text => text(),
+                    value => value,
+                }
+            })
+            .flatten()
+    };
+    let aggregation =
+        Aggregation { steps: &request.steps, load: &load, with_scores: request.with_scores, fetch: Some(&fetch) };
+    let rows = engine.aggregate(&query, &options, &aggregation).map_err(|error| Error::Message(error.to_string()))?;
+    check_time(cx, rows.is_partial())?;
+    Ok(rows)
+}
+
+/// The names of all fields of the documents that a query finds, for `LOAD *`.
+fn all_names(engine: &Index, query: &Query, options: &SearchOptions<'_>, loader: &Loader<'_>, names: &mut Vec<String>) {
+    let options = SearchOptions { limit: query_engine::MAX_WINDOW, ..*options };
+    let Ok(found) = engine.search(query, &options) else { return };
+    let mut known: std::collections::HashSet<Vec<u8>> = names.iter().map(|name| name.clone().into_bytes()).collect();
+    for hit in &found.hits {
+        for (name, _) in loader.read(&hit.id, |entry| loader.all(entry)).unwrap_or_default() {
+            if known.insert(name.clone()) {
+                names.push(String::from_utf8_lossy(&name).into_owned());
+            }
+        }
+    }
+}
+
+/// Refuses a property that neither the schema has, nor LOAD, nor a step before.
+fn check_names(engine: &Index, request: &Request<'_>, load: &[String]) -> Result {
+    let mut made: Vec<&str> = load.iter().map(String::as_str).collect();
+    let check = |name: &str, made: &[&str]| {
+        let is_known = made.contains(&name)
+            || name == KEY
+            || name == SCORE && request.with_scores
+            || engine.schema().find(name.as_bytes()).is_some();
+        if is_known { Ok(()) } else { Err(not_loaded(name)) }
+    };
+    for step in &request.steps {
+        match step {
+            Step::Apply { expression, name } => {
+                expression.properties().iter().try_for_each(|name| check(name, &made))?;
+                made.push(name);
+            }
+            Step::Filter(expression) => expression.properties().iter().try_for_each(|name| check(name, &made))?,
+            Step::Group { by, reducers } => {
+                let no_property = |name: &str| Error::Message(format!("No such property `{name}`"));
+                by.iter().try_for_each(|name| check(name, &made).map_err(|_| no_property(name)))?;
+                made.extend(by.iter().map(String::as_str));
+                made.extend(reducers.iter().map(|reducer| reducer.name.as_str()));
+            }
+            Step::Sort { by, .. } => by.iter().try_for_each(|(name, _)| check(name, &made))?,
+            Step::Limit { .. } => {}
+        }
+    }
+    Ok(())
+}

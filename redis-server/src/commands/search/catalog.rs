@@ -1,0 +1,52 @@
+//! FT._LIST, aliases, and FT.TAGVALS.
+
+use super::{NO_INDEX, default_deadline, index_for, refresh};
+use crate::command::{Args, Result};
+use crate::exec::Ctx;
+use crate::protocol::error::Error;
+use crate::search::CatalogError;
+
+/// `FT._LIST`
+pub(super) fn list(cx: &mut Ctx<'_>, _: Args<'_>) -> Result {
+    let indexes = cx.instance().search.indexes();
+    cx.reply.set(indexes.len());
+    indexes.iter().for_each(|index| cx.reply.bulk(index.name()));
+    Ok(())
+}
+
+fn answer(cx: &mut Ctx<'_>, result: std::result::Result<(), CatalogError>) -> Result {
+    result.map_err(|error| Error::Message(error.to_string()))?;
+    cx.count_changes(1);
+    cx.reply.ok();
+    Ok(())
+}
+
+/// `FT.ALIASADD alias index`
+pub(super) fn alias_add(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
+    let result = cx.instance().search.add_alias(args.at(1), args.at(2), false);
+    answer(cx, result)
+}
+
+/// `FT.ALIASUPDATE alias index`
+pub(super) fn alias_update(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
+    let result = cx.instance().search.add_alias(args.at(1), args.at(2), true);
+    answer(cx, result)
+}
+
+/// `FT.ALIASDEL alias`
+pub(super) fn alias_del(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
+    let result = cx.instance().search.remove_alias(args.at(1));
+    answer(cx, result)
+}
+
+/// `FT.TAGVALS index field`
+pub(super) fn tag_values(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
+    let index = index_for(cx, args, NO_INDEX)?;
+    refresh(cx, default_deadline(cx));
+    let engine = index.engine();
+    let field = engine.schema().find(args.at(2)).ok_or(Error::Static("No such field"))?;
+    let values: Vec<&[u8]> = engine.tag_values(field).ok_or(Error::Static("Not a tag field"))?.collect();
+    cx.reply.set(values.len());
+    values.iter().for_each(|value| cx.reply.bulk(value));
+    Ok(())
+}

@@ -1,0 +1,231 @@
+//! FT.CREATE, FT.ALTER and FT.DROPINDEX.
+
+use std::thread;
+use std::time::Duration;
+
+use query_engine::{Expression, Keeps, Language, Schema, StopWords};
+
+use super::fields;
+use super::words::{Words, bad};
+use super::{NO_INDEX, index_for};
+use crate::command::{Args, Result};
+use crate::exec::{Ctx, Event, search};
+use crate::keyspace::Dropped;
+use crate::protocol::error::{Error, echo};
+use crate::search::{Definition, Source, Words as Command};
+
+/// How long FT.DROPINDEX DD sleeps until a slow call gives a key back.
+const NAP: Duration = Duration::from_millis(1);
+
+/// The most prefixes of an index, as RediSearch has it.
+const MAX_PREFIXES: usize = 1024;
+
+/// `FT.CREATE index [option …] SCHEMA field [AS name] type [option …] …`
+pub(super) fn create(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
+    if cx.client.db != 0 {
+        return Err(Error::Static("Cannot create index on db != 0"));
+    }
+    let Some(plan) = Plan::parse(args)? else { return Err(Error::WrongArity("FT.CREATE".into())) };
+    let (scans, made) = (!plan.skips_scan, (plan.schema, plan.definition));
+    let database = cx.instance().database(0);
+    let created = cx.instance().search.create(database, args.at(1), made, scans);
+    created.map_err(|error| Error::Message(error.to_string()))?;
+    search::start(cx.instance());
+    cx.count_changes(1);
+    cx.reply.ok();
+    Ok(())
+}
+
+/// The arguments of FT.CREATE.
+struct Plan {
+    schema: Schema,
+    definition: Definition,
+    skips_scan: bool,
+}
+
+impl Plan {
+    /// `None` if there are no fields.
+    fn parse(args: Args<'_>) -> Result<Option<Self>> {
+        let mut words = Words::new(args, 2);
+        let mut definition = Definition {
+            source: Source::Hash,
+            prefixes: vec![Box::default()],
+            filter: None,
+            language: None,
+            language_name: String::new(),
+            language_field: None,
+            score: 1.0,
+            score_field: None,
+            payload_field: None,
+            fields: Vec::new(),
+            options: Vec::new(),
+            commands: vec![args.iter().map(Into::into).collect()],
+        };
+        let (mut keeps, mut stop_words, mut skips_scan) = (Keeps::default(), StopWords::default(), false);
+        while !words.take("SCHEMA") {
+            if words.is_empty() {
+                return Ok(None);
+            }
+            match () {
+                () if words.take("NOOFFSETS") => {
+                    keeps.positions = false;
+                    definition.options.push("NOOFFSETS");
+                }
+                // Highlighting reads the document's text.
+                () if words.take("NOHL") => definition.options.push("NOHL"),
+                () if words.take("NOFREQS") => {
+                    keeps.frequencies = false;
+                    definition.options.push("NOFREQS");
+                }
+                () if words.take("NOFIELDS") => {
+                    keeps.fields = false;
+                    definition.options.push("NOFIELDS");
+                }
+                () if words.take("STOPWORDS") => stop_words = StopWords::new(words.list("STOPWORDS")?.rest()),
+                () if words.take("SKIPINITIALSCAN") => skips_scan = true,
+                () if words.take("MAXTEXTFIELDS") => definition.options.push("MAXTEXTFIELDS"),
+                () if words.take("INDEXALL") => {
+                    if !words.take("ENABLE") && !words.take("DISABLE") {
+                        return Err(bad("INDEXALL", "expected ENABLE or DISABLE"));
+                    }
+                }
+                () if words.take("TEMPORARY") => return Err(Error::Static("TEMPORARY indexes are not supported")),
+                () => rule(&mut definition, &mut words)?,
+            }
+        }
+        if words.is_empty() {
+            return Ok(None);
+        }
+        let mut schema = Schema::default();
+        (schema.stop_words, schema.keeps) = (stop_words, keeps);
+        schema.language = definition.language.unwrap_or(Language::English);
+        for (field, source) in fields::parse(&mut words, definition.source)? {
+            schema.add(field).map_err(|error| Error::Message(error.to_string()))?;
+            definition.fields.push(source);
+        }
+        Ok(Some(Self { schema, definition, skips_scan }))
+    }
+}
+
+/// Reads an option that says which keys are documents, and what they are besides their fields.
+fn rule(definition: &mut Definition, words: &mut Words<'_>) -> Result {
+    match () {
+        () if words.take("ON") => {
+            definition.source = match words.need("ON")? {
+                name if name.eq_ignore_ascii_case(b"HASH") => Source::Hash,
+                name if name.eq_ignore_ascii_case(b"JSON") => Source::Json,
+                name => {
+                    return Err(Error::Message(format!("Invalid rule type: {}", echo(name, super::words::MAX_ECHO))));
+                }
+            };
+        }
+        () if words.take("PREFIX") => {
+            let prefixes: Vec<Box<[u8]>> = words.list("PREFIX")?.rest().map(Into::into).collect();
+            if prefixes.is_empty() || prefixes.len() > MAX_PREFIXES {
+                return Err(bad("PREFIX", &format!("expected 1 to {MAX_PREFIXES} prefixes")));
+            }
+            definition.prefixes = prefixes;
+        }
+        () if words.take("FILTER") => {
+            let text = words.need("FILTER")?;
+            let filter = Expression::parse(text).map_err(|error| Error::Message(error.to_string()))?;
+            definition.filter = Some((text.into(), filter));
+        }
+        () if words.take("LANGUAGE_FIELD") => definition.language_field = Some(words.need("LANGUAGE_FIELD")?.into()),
+        () if words.take("LANGUAGE") => {
+            words.text("LANGUAGE")?.clone_into(&mut definition.language_name);
+            let language = definition.language_name.parse();
+            definition.language = Some(language.map_err(|_| Error::Static("Invalid language"))?);
+        }
+        () if words.take("SCORE_FIELD") => definition.score_field = Some(words.need("SCORE_FIELD")?.into()),
+        () if words.take("SCORE") => {
+            let score: f64 = words.number("SCORE")?;
+            if !(0.0..=1.0).contains(&score) {
+                return Err(Error::Static("Invalid score"));
+            }
+            definition.score = score;
+        }
+        () if words.take("PAYLOAD_FIELD") => definition.payload_field = Some(words.need("PAYLOAD_FIELD")?.into()),
+        () => return Err(Error::Message(format!("Unknown argument `{}`", words.shown()))),
+    }
+    Ok(())
+}
+
+/// `FT.ALTER index [SKIPINITIALSCAN] SCHEMA ADD field type [option …]`
+pub(super) fn alter(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
+    let index = index_for(cx, args, NO_INDEX)?;
+    let mut words = Words::new(args, 2);
+    let skips_scan = words.take("SKIPINITIALSCAN");
+    if !words.take("SCHEMA") {
+        return Err(Error::Static("ALTER must be followed by SCHEMA"));
+    }
+    if !words.take("ADD") {
+        return Err(Error::Static("Unknown action passed to ALTER SCHEMA"));
+    }
+    if words.is_empty() {
+        return Err(Error::Static("No fields provided"));
+    }
+    let fields = fields::parse(&mut words, index.definition().source)?;
+    index.alter(|definition, engine| {
+        // All or none: the schema is tried on a copy.
+        let mut schema = engine.schema().clone();
+        for (field, _) in &fields {
+            schema.add(field.clone()).map_err(|error| Error::Message(error.to_string()))?;
+        }
+        for (field, source) in fields {
+            engine.add_field(field).map_err(|error| Error::Message(error.to_string()))?;
+            definition.fields.push(source);
+        }
+        definition.commands.push(args.iter().map(Into::into).collect::<Command>());
+        Ok::<_, Error>(())
+    })?;
+    if !skips_scan {
+        cx.instance().search.scan(&index, true);
+    }
+    cx.count_changes(1);
+    cx.reply.ok();
+    Ok(())
+}
+
+/// Whether a call of FT.DROPINDEX deletes documents.
+pub(super) fn deletes(args: Args<'_>) -> bool {
+    args.len() > 2 && args.is(2, "DD")
+}
+
+/// `FT.DROPINDEX index [DD]`
+pub(super) fn drop_index(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
+    let unknown = Error::Static("Unknown Index name");
+    if cx.instance().search.index(args.at(1)).is_none() {
+        return Err(unknown);
+    }
+    if deletes(args) {
+        // All of its documents go, also those that no query has seen.
+        search::catch_up(cx.instance(), cx.now(), &|| false);
+    }
+    let index = cx.instance().search.drop_index(cx.instance().database(0), args.at(1)).ok_or(unknown)?;
+    if deletes(args) {
+        let ids: Vec<Box<[u8]>> = index.engine().ids().map(Into::into).collect();
+        ids.iter().for_each(|id| delete(cx, id));
+    }
+    // Its documents are deleted in the stream, whatever a replica's index knows by then.
+    cx.instead(&[b"FT.DROPINDEX", index.name()]);
+    cx.count_changes(1);
+    cx.reply.ok();
+    Ok(())
+}
+
+/// Deletes a document, in the journal too.
+fn delete(cx: &Ctx<'_>, id: &[u8]) {
+    let database = cx.instance().database(0);
+    loop {
+        match database.drop_key(id) {
+            Dropped::Lent => thread::sleep(NAP),
+            Dropped::Absent => return,
+            Dropped::Gone => break,
+        }
+    }
+    cx.count_changes(1);
+    if cx.client.db == 0 {
+        cx.tell(&database.key(id), Event::DEL);
+    }
+}

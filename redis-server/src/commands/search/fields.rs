@@ -1,0 +1,109 @@
+//! The fields of a schema.
+
+use query_engine::{Field, FieldKind};
+
+use super::words::{MAX_ECHO, Words, bad};
+use crate::command::Result;
+use crate::protocol::error::{Error, echo};
+use crate::search::{Source, SourceField};
+use crate::types::json::Path;
+
+/// Reads all fields that are left.
+pub(super) fn parse(words: &mut Words<'_>, source: Source) -> Result<Vec<(Field, SourceField)>> {
+    let mut fields = Vec::new();
+    while let Some(identifier) = words.next() {
+        fields.push(field(words, identifier, source)?);
+    }
+    Ok(fields)
+}
+
+/// `identifier [AS name] type [option …]`
+fn field(words: &mut Words<'_>, identifier: &[u8], source: Source) -> Result<(Field, SourceField)> {
+    let name = if words.take("AS") { words.need("AS")? } else { identifier };
+    let name = std::str::from_utf8(name)
+        .map_err(|_| Error::Message(format!("The field name `{}` is no UTF-8", echo(name, MAX_ECHO))))?;
+    if source == Source::Json {
+        Path::parse(identifier).map_err(|error| {
+            Error::Message(format!("Invalid JSONPath '{}' in attribute '{name}': {error}", echo(identifier, MAX_ECHO)))
+        })?;
+    }
+    let mut field = Field::new(name, kind(words, name, source)?);
+    options(words, &mut field)?;
+    let source = SourceField { name: name.to_owned(), identifier: identifier.into(), kind: field.kind.clone() };
+    Ok((field, source))
+}
+
+/// The type of a field. The one place that names all types.
+fn kind(words: &mut Words<'_>, name: &str, source: Source) -> Result<FieldKind> {
+    match () {
+        () if words.take("TEXT") => Ok(FieldKind::TEXT),
+        () if words.take("TAG") => {
+            // Arrays have no need of a separator.
+            let separator = (source == Source::Hash).then_some(b',');
+            Ok(FieldKind::Tag { separator, case_sensitive: false })
+        }
+        () if words.take("NUMERIC") => Ok(FieldKind::Numeric),
+        () if words.take("GEO") => Ok(FieldKind::Geo),
+        () if words.take("VECTOR") => Err(unsupported("VECTOR", name)),
+        () if words.take("GEOSHAPE") => Err(unsupported("GEOSHAPE", name)),
+        () => Err(Error::Message(format!("Invalid field type for field `{name}`"))),
+    }
+}
+
+fn unsupported(kind: &str, name: &str) -> Error {
+    Error::Message(format!("{kind} fields are not supported (field `{name}`): expected TEXT, TAG, NUMERIC or GEO"))
+}
+
+/// The options behind a field's type.
+fn options(words: &mut Words<'_>, field: &mut Field) -> Result {
+    loop {
+        match &mut field.kind {
+            FieldKind::Text { weight, stem } => {
+                if words.take("WEIGHT") {
+                    *weight = words.number("WEIGHT")?;
+                    if !weight.is_finite() || *weight < 0.0 {
+                        return Err(bad("WEIGHT", &format!("{weight} is not a positive number")));
+                    }
+                    continue;
+                }
+                if words.take("NOSTEM") {
+                    *stem = false;
+                    continue;
+                }
+                if words.take("PHONETIC") {
+                    return Err(Error::Message(format!("PHONETIC is not supported (field `{}`)", field.name)));
+                }
+            }
+            FieldKind::Tag { separator, case_sensitive } => {
+                if words.take("SEPARATOR") {
+                    let given = words.need("SEPARATOR")?;
+                    let [byte] = given else {
+                        let given = echo(given, MAX_ECHO);
+                        let why = format!("Tag separator must be a single character. Got `{given}`");
+                        return Err(Error::Message(why));
+                    };
+                    *separator = Some(*byte);
+                    continue;
+                }
+                if words.take("CASESENSITIVE") {
+                    *case_sensitive = true;
+                    continue;
+                }
+            }
+            FieldKind::Numeric | FieldKind::Geo => {}
+        }
+        let has_words = matches!(field.kind, FieldKind::Text { .. } | FieldKind::Tag { .. });
+        match () {
+            // Patterns read the dictionary, which needs no further index.
+            () if has_words && words.take("WITHSUFFIXTRIE") => {}
+            () if has_words && words.take("INDEXEMPTY") => field.index_empty = true,
+            () if words.take("INDEXMISSING") => field.index_missing = true,
+            () if words.take("SORTABLE") => {
+                field.sortable = true;
+                field.unnormalized = words.take("UNF") || field.kind == FieldKind::Numeric;
+            }
+            () if words.take("NOINDEX") => field.indexed = false,
+            () => return Ok(()),
+        }
+    }
+}

@@ -1,0 +1,183 @@
+//! FT.INFO.
+
+use std::sync::atomic::Ordering::Relaxed;
+
+use query_engine::{Field, FieldKind, Memory};
+
+use super::{NO_INDEX, default_deadline, index_for, refresh};
+use crate::command::{Args, Result};
+use crate::exec::Ctx;
+use crate::protocol::Reply;
+use crate::search::{Definition, SearchIndex, Source};
+
+/// The cursors that an index may have.
+const CURSORS: i64 = 128;
+
+/// `FT.INFO index`
+pub(super) fn info(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
+    let index = index_for(cx, args, NO_INDEX)?;
+    refresh(cx, default_deadline(cx));
+    let definition = index.definition();
+    let keys = cx.instance().database(0).len();
+    let cursors = cx.instance().search.with_cursors(|cursors| (cursors.len(), cursors.of(index.name())));
+    let reply = &mut *cx.reply;
+    reply.map(24);
+    reply.simple("index_name");
+    reply.bulk(index.name());
+    reply.simple("index_options");
+    reply.array(definition.options.len());
+    definition.options.iter().for_each(|option| reply.simple(option));
+    reply.simple("index_definition");
+    rule(reply, &definition);
+    reply.simple("attributes");
+    let engine = index.engine();
+    reply.array(definition.fields.len());
+    for (field, source) in engine.schema().fields().iter().zip(&definition.fields) {
+        attribute(reply, field, &source.identifier);
+    }
+    let count = |reply: &mut Reply, name: &str, value: usize| {
+        reply.simple(name);
+        reply.count(value);
+    };
+    let failures = index.failures();
+    count(reply, "num_docs", engine.len());
+    count(reply, "max_doc_id", engine.len());
+    count(reply, "num_terms", engine.word_count());
+    count(reply, "num_records", engine.word_count());
+    sizes(reply, engine.memory());
+    count(reply, "hash_indexing_failures", failures.count as usize);
+    let (is_scanned, part) = index.progress(keys);
+    number(reply, "total_indexing_time", 0.0);
+    count(reply, "indexing", is_scanned.into());
+    number(reply, "percent_indexed", part);
+    count(reply, "number_of_uses", index.uses.load(Relaxed) as usize);
+    count(reply, "cleaning", (engine.uncompacted() > 0).into());
+    drop(engine);
+    reply.simple("cursor_stats");
+    reply.map(4);
+    for (name, value) in [
+        ("global_idle", cursors.0 as i64),
+        ("global_total", cursors.0 as i64),
+        ("index_capacity", CURSORS),
+        ("index_total", cursors.1 as i64),
+    ] {
+        reply.simple(name);
+        reply.int(value);
+    }
+    reply.simple("Index Errors");
+    errors(reply, &index, None);
+    reply.simple("field statistics");
+    reply.array(definition.fields.len());
+    for (at, field) in definition.fields.iter().enumerate() {
+        reply.map(3);
+        reply.simple("identifier");
+        reply.bulk(&field.identifier);
+        reply.simple("attribute");
+        reply.bulk(field.name.as_bytes());
+        reply.simple("Index Errors");
+        errors(reply, &index, Some(at));
+    }
+    Ok(())
+}
+
+/// Which keys are documents.
+fn rule(reply: &mut Reply, definition: &Definition) {
+    let texts = [
+        ("default_language", (!definition.language_name.is_empty()).then_some(definition.language_name.as_bytes())),
+        ("language_field", definition.language_field.as_deref()),
+        ("score_field", definition.score_field.as_deref()),
+        ("payload_field", definition.payload_field.as_deref()),
+        ("filter", definition.filter.as_ref().map(|(text, _)| &**text)),
+    ];
+    reply.map(3 + texts.iter().filter(|(_, text)| text.is_some()).count());
+    reply.simple("key_type");
+    reply.simple(match definition.source {
+        Source::Hash => "HASH",
+        Source::Json => "JSON",
+    });
+    reply.simple("prefixes");
+    reply.array(definition.prefixes.len());
+    definition.prefixes.iter().for_each(|prefix| reply.bulk(prefix));
+    for (name, text) in texts {
+        if let Some(text) = text {
+            reply.simple(name);
+            reply.bulk(text);
+        }
+    }
+    number(reply, "default_score", definition.score);
+}
+
+/// A field of the schema: in RESP3 a map with its flags in a list, in RESP2 one list.
+fn attribute(reply: &mut Reply, field: &Field, identifier: &[u8]) {
+    let flags: &[(bool, &str)] = &[
+        (matches!(field.kind, FieldKind::Text { stem: false, .. }), "NOSTEM"),
+        (matches!(field.kind, FieldKind::Tag { case_sensitive: true, .. }), "CASESENSITIVE"),
+        (field.sortable, "SORTABLE"),
+        (field.sortable && field.unnormalized, "UNF"),
+        (!field.indexed, "NOINDEX"),
+        (field.index_empty, "INDEXEMPTY"),
+        (field.index_missing, "INDEXMISSING"),
+    ];
+    let flags: Vec<&str> = flags.iter().filter(|(is_set, _)| *is_set).map(|(_, name)| *name).collect();
+    let has_option = matches!(field.kind, FieldKind::Text { .. } | FieldKind::Tag { .. });
+    let is_map = reply.is_resp3();
+    if is_map {
+        reply.map(4 + usize::from(has_option));
+    } else {
+        reply.array(6 + 2 * usize::from(has_option) + flags.len());
+    }
+    reply.simple("identifier");
+    reply.bulk(identifier);
+    reply.simple("attribute");
+    reply.bulk(field.name.as_bytes());
+    reply.simple("type");
+    match &field.kind {
+        FieldKind::Text { weight, .. } => {
+            reply.simple("TEXT");
+            number(reply, "WEIGHT", *weight);
+        }
+        FieldKind::Tag { separator, .. } => {
+            reply.simple("TAG");
+            reply.simple("SEPARATOR");
+            reply.bulk(separator.as_ref().map_or(&[], std::slice::from_ref));
+        }
+        FieldKind::Numeric => reply.simple("NUMERIC"),
+        FieldKind::Geo => reply.simple("GEO"),
+    }
+    if is_map {
+        reply.simple("flags");
+        reply.array(flags.len());
+    }
+    flags.iter().for_each(|flag| reply.simple(flag));
+}
+
+fn number(reply: &mut Reply, name: &str, value: f64) {
+    reply.simple(name);
+    reply.double(value);
+}
+
+/// The memory of the index, in megabytes.
+fn sizes(reply: &mut Reply, memory: Memory) {
+    let megabytes = |bytes: usize| bytes as f64 / f64::from(1 << 20);
+    number(reply, "inverted_sz_mb", megabytes(memory.words + memory.tags + memory.numbers + memory.places));
+    number(reply, "vector_index_sz_mb", 0.0);
+    number(reply, "doc_table_size_mb", megabytes(memory.documents));
+    number(reply, "tag_overhead_sz_mb", megabytes(memory.tags));
+    number(reply, "text_overhead_sz_mb", megabytes(memory.words));
+    number(reply, "total_index_memory_sz_mb", megabytes(memory.total()));
+    number(reply, "geoshapes_sz_mb", 0.0);
+}
+
+/// Documents that could not be indexed, because of one field or of any.
+fn errors(reply: &mut Reply, index: &SearchIndex, field: Option<usize>) {
+    let failures = index.failures();
+    let last = failures.last.as_ref().filter(|(.., of)| field.is_none() || *of == field);
+    reply.map(3);
+    reply.simple("indexing failures");
+    let count = field.map_or(failures.count, |field| failures.by_field.get(&field).copied().unwrap_or(0));
+    reply.int(count as i64);
+    reply.simple("last indexing error");
+    reply.bulk(last.map_or(b"N/A".as_slice(), |(why, ..)| why.as_bytes()));
+    reply.simple("last indexing error key");
+    reply.bulk(last.map_or(b"N/A".as_slice(), |(_, key, _)| key));
+}

@@ -1,0 +1,237 @@
+//! The documents of an answer, read from the keys.
+
+use query_engine::{FieldKind, Hits, Marks, SortKey, Summary, highlight, summarize};
+
+use super::Deadline;
+use super::search::Request;
+use super::words::{Words, bad};
+use crate::command::Result;
+use crate::exec::Ctx;
+use crate::exec::instance::Instance;
+use crate::exec::search::read_document;
+use crate::keyspace::{Entry, ValueRef};
+use crate::search::{Definition, SearchIndex, SourceField, shown};
+use crate::types::json::{Json, Node, Path};
+
+/// A field that RETURN names.
+#[derive(Clone, Copy)]
+pub(super) struct Returned<'a> {
+    pub(super) identifier: &'a [u8],
+    pub(super) name: &'a [u8],
+}
+
+/// Reads `identifier [AS name] …`
+pub(super) fn returned<'a>(mut words: Words<'a>) -> Result<Vec<Returned<'a>>> {
+    let mut fields = Vec::new();
+    while let Some(word) = words.next() {
+        let identifier = word.strip_prefix(b"@").unwrap_or(word);
+        let name = if words.take("AS") {
+            words.next().ok_or_else(|| bad("RETURN", "AS must be followed by a name"))?
+        } else {
+            word
+        };
+        fields.push(Returned { identifier, name });
+    }
+    Ok(fields)
+}
+
+/// HIGHLIGHT and SUMMARIZE.
+#[derive(Default)]
+pub(super) struct Marking<'a> {
+    highlight: Option<(Option<Vec<&'a [u8]>>, &'a [u8], &'a [u8])>,
+    summarize: Option<(Option<Vec<&'a [u8]>>, usize, usize, &'a [u8])>,
+}
+
+impl<'a> Marking<'a> {
+    pub(super) fn is_on(&self) -> bool {
+        self.highlight.is_some() || self.summarize.is_some()
+    }
+
+    /// Takes an option; false if the next argument is none of these.
+    pub(super) fn take(&mut self, words: &mut Words<'a>) -> Result<bool> {
+        if words.take("HIGHLIGHT") {
+            let fields = names(words)?;
+            let (mut open, mut close): (&[u8], &[u8]) = (b"<b>", b"</b>");
+            if words.take("TAGS") {
+                (open, close) = (words.need("HIGHLIGHT")?, words.need("HIGHLIGHT")?);
+            }
+            self.highlight = Some((fields, open, close));
+            return Ok(true);
+        }
+        if !words.take("SUMMARIZE") {
+            return Ok(false);
+        }
+        let (fields, mut fragments, mut len, mut separator) = (names(words)?, 3, 20, b"... ".as_slice());
+        loop {
+            match () {
+                () if words.take("FRAGS") => fragments = words.number("FRAGS")?,
+                () if words.take("LEN") => len = words.number("LEN")?,
+                () if words.take("SEPARATOR") => separator = words.need("SEPARATOR")?,
+                () => break,
+            }
+        }
+        self.summarize = Some((fields, fragments, len, separator));
+        Ok(true)
+    }
+
+    /// A field's value as it is shown.
+    fn mark(&self, name: &[u8], text: Vec<u8>, words: &[query_engine::FoundWord], index: &SearchIndex) -> Vec<u8> {
+        let concerns = |fields: &Option<Vec<&[u8]>>| fields.as_ref().is_none_or(|fields| fields.contains(&name));
+        let language = index.engine().schema().language;
+        let marks = |open, close| Marks { words, language, open, close };
+        let highlights = self.highlight.as_ref().filter(|(fields, ..)| concerns(fields));
+        let (open, close): (&[u8], &[u8]) = highlights.map_or((b"", b""), |(_, open, close)| (open, close));
+        match self.summarize.as_ref().filter(|(fields, ..)| concerns(fields)) {
+            Some((_, fragments, words, separator)) => {
+                let engine = index.engine();
+                let stop_words = &engine.schema().stop_words;
+                let summary = Summary { fragments: *fragments, words: *words, separator, stop_words };
+                summarize(&text, &marks(open, close), &summary)
+            }
+            None if highlights.is_some() => highlight(&text, &marks(open, close)),
+            None => text,
+        }
+    }
+}
+
+/// `[FIELDS count field …]`
+fn names<'a>(words: &mut Words<'a>) -> Result<Option<Vec<&'a [u8]>>> {
+    if words.take("FIELDS") { Ok(Some(words.list("FIELDS")?.rest().collect())) } else { Ok(None) }
+}
+
+/// Fields of a document as they are shown.
+pub(super) type Shown = Vec<(Vec<u8>, Vec<u8>)>;
+
+/// Reads documents.
+pub(super) struct Loader<'l> {
+    instance: &'l Instance,
+    now: u64,
+    definition: &'l Definition,
+    dialect: u64,
+    deadline: Deadline,
+}
+
+/// The hits of an answer with their documents.
+pub(super) struct Loaded {
+    pub(super) hits: Hits,
+    /// By hit; `None` if it is gone.
+    pub(super) documents: Vec<Option<Shown>>,
+}
+
+impl<'l> Loader<'l> {
+    pub(super) fn new(
+        cx: &Ctx<'_>,
+        instance: &'l Instance,
+        definition: &'l Definition,
+        dialect: u64,
+        deadline: Deadline,
+    ) -> Self {
+        Self { instance, now: cx.now(), definition, dialect, deadline }
+    }
+
+    pub(super) fn read<R>(&self, id: &[u8], read: impl FnOnce(&Entry) -> R) -> Option<R> {
+        read_document(self.instance, (id, self.now), &|| self.deadline.is_over(), read)
+    }
+
+    pub(super) fn now(&self) -> u64 {
+        self.now
+    }
+
+    /// The value that a field sorts a document by.
+    pub(super) fn sort_key(&self, id: &[u8], field: &SourceField) -> SortKey {
+        let text = self.read(id, |entry| self.field(entry, field.name.as_bytes())).flatten();
+        match (text, &field.kind) {
+            (None, _) => SortKey::Missing,
+            (Some(text), FieldKind::Numeric) => SortKey::parse(&text),
+            (Some(text), _) => SortKey::Text(String::from_utf8_lossy(&text).to_lowercase().into_bytes().into()),
+        }
+    }
+
+    /// Reads the documents of hits, unless they are not wanted.
+    pub(super) fn load(&self, index: &SearchIndex, request: &Request<'_>, hits: Hits) -> Loaded {
+        let wants_none = request.no_content || request.returned.as_ref().is_some_and(Vec::is_empty);
+        if wants_none {
+            return Loaded { hits, documents: Vec::new() };
+        }
+        let document = |hit: &query_engine::Hit| {
+            let fields = self.read(&hit.id, |entry| self.fields(entry, request))?;
+            let mark = |(name, text): (Vec<u8>, Vec<u8>)| {
+                let text = request.marking.mark(&name, text, &hit.words, index);
+                (name, text)
+            };
+            Some(if request.marking.is_on() { fields.into_iter().map(mark).collect() } else { fields })
+        };
+        let documents = hits.hits.iter().map(document).collect();
+        Loaded { hits, documents }
+    }
+
+    /// The fields of a document that a request wants.
+    fn fields(&self, entry: &Entry, request: &Request<'_>) -> Shown {
+        let mut fields = Shown::new();
+        // The value that documents are sorted by stands first.
+        let sorted = request.sort_by.map(|(name, _)| name.as_bytes());
+        if let Some(returned) = &request.returned {
+            let first = returned.iter().filter(|field| sorted == Some(field.name));
+            for field in first.chain(returned.iter().filter(|field| sorted != Some(field.name))) {
+                if let Some(text) = self.field(entry, field.identifier) {
+                    fields.push((field.name.to_vec(), text));
+                }
+            }
+            return fields;
+        }
+        if let Some(name) = sorted
+            && let Some(text) = self.field(entry, name)
+        {
+            fields.push((name.to_vec(), text));
+        }
+        for (name, text) in self.all(entry) {
+            if fields.iter().all(|(known, _)| *known != name) {
+                fields.push((name, text));
+            }
+        }
+        fields
+    }
+
+    /// All fields of a document: those of a hash, or the JSON document as a whole.
+    pub(super) fn all(&self, entry: &Entry) -> Shown {
+        match entry.value() {
+            ValueRef::Hash(hash) => {
+                hash.at(self.now).iter().map(|(name, value)| (name.to_vec(), value.to_vec())).collect()
+            }
+            ValueRef::Json(json) => {
+                let text = json.root().to_text();
+                let text = if self.dialect >= 3 { format!("[{text}]") } else { text };
+                vec![(b"$".to_vec(), text.into_bytes())]
+            }
+            _ => Shown::new(),
+        }
+    }
+
+    /// A field by its name in the schema, its name in the hash, or its path.
+    pub(super) fn field(&self, entry: &Entry, name: &[u8]) -> Option<Vec<u8>> {
+        let known = self.definition.fields.iter().find(|field| field.name.as_bytes() == name);
+        match entry.value() {
+            ValueRef::Hash(hash) => {
+                let identifier = known.map_or(name, |field| &field.identifier);
+                hash.at(self.now).get(identifier).map(|text| text.to_vec())
+            }
+            ValueRef::Json(json) => {
+                self.of_path(json, &Path::parse(known.map_or(name, |field| &field.identifier)).ok()?)
+            }
+            _ => None,
+        }
+    }
+
+    /// The values of a path: from dialect 3 on all values as a list, before the first one.
+    fn of_path(&self, json: &Json, path: &Path) -> Option<Vec<u8>> {
+        let mut found = json.find(path).ok()?;
+        if self.dialect < 3 {
+            return found.next().map(shown);
+        }
+        if path.is_legacy() {
+            return found.next().map(|node| node.to_text().into_bytes());
+        }
+        let texts: Vec<String> = found.map(Node::to_text).collect();
+        (!texts.is_empty()).then(|| format!("[{}]", texts.join(",")).into_bytes())
+    }
+}

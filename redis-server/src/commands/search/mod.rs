@@ -1,0 +1,145 @@
+//! Search indexes over hashes and JSON documents (<https://redis.io/docs/latest/commands/?group=search>).
+
+mod aggregate;
+mod catalog;
+mod config;
+mod create;
+mod cursor;
+mod dictionary;
+mod explain;
+mod fields;
+mod info;
+mod load;
+mod pipeline;
+mod profile;
+mod query;
+mod search;
+mod show;
+mod spell;
+mod suggest;
+mod words;
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+
+use crate::command::{Args, Categories, Flags, Footprint, Result, Weight};
+use crate::commands::definition::{Definition, Family, cmd, container, sub};
+use crate::exec::Ctx;
+use crate::exec::clock::steady_ms;
+use crate::exec::permission;
+use crate::exec::search::catch_up;
+use crate::protocol::error::{Error, echo};
+use crate::search::SearchIndex;
+
+/// The error of most commands for an index that there is not.
+const NO_INDEX: &str = "Unknown index name";
+
+/// The index that a call names.
+///
+/// # Errors
+/// There is none, or the client must not read keys.
+fn index_for(cx: &Ctx<'_>, args: Args<'_>, unknown: &str) -> Result<Arc<SearchIndex>> {
+    let index = cx.instance().search.index(args.at(1));
+    let index = index.ok_or_else(|| Error::Message(unknown.to_owned()))?;
+    permitted(cx, args)?;
+    Ok(index)
+}
+
+/// [`index_for`] for a query, whose error names the index.
+fn queried(cx: &Ctx<'_>, args: Args<'_>) -> Result<Arc<SearchIndex>> {
+    let index = index_for(cx, args, &format!("{}: no such index", echo(args.at(1), words::MAX_ECHO)))?;
+    index.uses.fetch_add(1, Relaxed);
+    Ok(index)
+}
+
+/// Whether the client may read all keys: an index shows what they hold.
+fn permitted(cx: &Ctx<'_>, args: Args<'_>) -> Result {
+    if permission::reads_all_keys(cx, args) {
+        return Ok(());
+    }
+    Err(Error::Static("NOPERM User does not have the required permissions to query the index"))
+}
+
+/// When a query's time is over.
+#[derive(Clone, Copy)]
+struct Deadline(Option<u64>);
+
+impl Deadline {
+    /// In so many milliseconds; 0: never.
+    fn after(ms: u64) -> Self {
+        Self((ms > 0).then(|| steady_ms().saturating_add(ms)))
+    }
+
+    fn is_over(self) -> bool {
+        self.0.is_some_and(|at| steady_ms() >= at)
+    }
+}
+
+/// Has all indexes show each change until now, as far as there is time.
+fn refresh(cx: &Ctx<'_>, deadline: Deadline) {
+    catch_up(cx.instance(), cx.now(), &|| deadline.is_over());
+}
+
+/// The default deadline of commands without TIMEOUT.
+fn default_deadline(cx: &Ctx<'_>) -> Deadline {
+    Deadline::after(cx.instance().search.options.timeout_ms.load(Relaxed))
+}
+
+const READ: Flags = Flags::READONLY;
+const WRITE: Flags = Flags::WRITE;
+const GROW: Flags = Flags::WRITE.and(Flags::DENYOOM);
+
+/// Queries take as long as they find documents, and may wait for others: they run beside the workers.
+const fn query(definition: Definition) -> Definition {
+    definition.locks(Footprint::Free).weighs(Weight::Much)
+}
+
+#[rustfmt::skip]
+const CONFIG: &[Definition] = &[
+    sub("get",  3, config::get,  Flags::ADMIN, &[]),
+    sub("help", 3, config::help, Flags::ADMIN, &[]),
+    sub("set",  4, config::set,  Flags::ADMIN, &[]),
+];
+
+#[rustfmt::skip]
+const CURSOR: &[Definition] = &[
+    query(sub("del",   4, cursor::del,  READ, &[])),
+    query(sub("gc",   -2, cursor::gc,   READ, &[])),
+    query(sub("read", -4, cursor::read, READ, &[])),
+];
+
+/// The table.
+#[rustfmt::skip]
+pub(super) static FAMILY: Family = Family { group: "search", category: Categories::SEARCH, commands: &[
+    query(cmd("ft._list",      1, catalog::list,          READ,  &[])),
+    query(cmd("ft.aggregate", -3, aggregate::aggregate,   READ,  &[])),
+    cmd("ft.aliasadd",         3, catalog::alias_add,     GROW,  &[]).locks(Footprint::Free),
+    cmd("ft.aliasdel",         2, catalog::alias_del,     WRITE, &[]).locks(Footprint::Free),
+    cmd("ft.aliasupdate",      3, catalog::alias_update,  GROW,  &[]).locks(Footprint::Free),
+    query(cmd("ft.alter",     -5, create::alter,          GROW,  &[])),
+    container("ft.config",    -2, CONFIG),
+    cmd("ft.create",          -4, create::create,         GROW,  &[]).locks(Footprint::Free),
+    container("ft.cursor",    -2, CURSOR),
+    cmd("ft.dictadd",         -3, dictionary::add,        GROW,  &[]).locks(Footprint::Free),
+    cmd("ft.dictdel",         -3, dictionary::del,        WRITE, &[]).locks(Footprint::Free),
+    cmd("ft.dictdump",         2, dictionary::dump,       READ,  &[]).locks(Footprint::Free),
+    query(cmd("ft.dropindex", -2, create::drop_index,     WRITE, &[])),
+    query(cmd("ft.explain",   -3, explain::explain,       READ,  &[])),
+    query(cmd("ft.explaincli", -3, explain::explain_cli,  READ,  &[])),
+    query(cmd("ft.info",       2, info::info,             READ,  &[])),
+    query(cmd("ft.profile",   -5, profile::profile,       READ,  &[])),
+    query(cmd("ft.search",    -3, search::search,         READ,  &[])),
+    query(cmd("ft.spellcheck", -3, spell::spell_check,    READ,  &[])),
+    query(cmd("ft.syndump",    2, dictionary::syn_dump,   READ,  &[])),
+    query(cmd("ft.synupdate", -4, dictionary::syn_update, GROW,  &[])),
+    query(cmd("ft.tagvals",    3, catalog::tag_values,    READ,  &[])),
+] };
+
+/// The commands of suggestions.
+#[rustfmt::skip]
+pub(super) static SUGGESTIONS: Family = Family { group: "suggestion", category: Categories::SEARCH, commands: &[
+    cmd("ft.sugadd", -4, suggest::add, GROW,  &[]).locks(Footprint::Free),
+    cmd("ft.sugdel",  3, suggest::del, WRITE, &[]).locks(Footprint::Free),
+    query(cmd("ft.sugget", -3, suggest::get, READ, &[])),
+    cmd("ft.suglen",  2, suggest::len, READ,  &[]).locks(Footprint::Free),
+] };

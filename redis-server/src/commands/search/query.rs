@@ -1,0 +1,164 @@
+//! The options that queries share, and the parsed query.
+
+use std::sync::atomic::Ordering::Relaxed;
+
+use query_engine::{Dialect, Index, Language, Level, ParseOptions, Query, Scorer, SearchOptions};
+
+use super::Deadline;
+use super::words::{Words, bad};
+use crate::command::Result;
+use crate::exec::Ctx;
+use crate::protocol::error::Error;
+
+/// Options of FT.SEARCH, FT.AGGREGATE and FT.EXPLAIN.
+pub(super) struct Common<'a> {
+    pub(super) dialect: u64,
+    pub(super) verbatim: bool,
+    pub(super) keep_stop_words: bool,
+    pub(super) language: Option<Language>,
+    pub(super) scorer: Option<Scorer>,
+    timeout_ms: u64,
+    params: Vec<(&'a str, &'a [u8])>,
+    pub(super) slop: Option<u32>,
+    pub(super) in_order: bool,
+}
+
+impl<'a> Common<'a> {
+    pub(super) fn new(cx: &Ctx<'_>) -> Self {
+        let options = &cx.instance().search.options;
+        Self {
+            dialect: options.dialect.load(Relaxed),
+            verbatim: false,
+            keep_stop_words: false,
+            language: None,
+            scorer: None,
+            timeout_ms: options.timeout_ms.load(Relaxed),
+            params: Vec::new(),
+            slop: None,
+            in_order: false,
+        }
+    }
+
+    /// Takes an option; false if the next argument is none of these.
+    pub(super) fn take(&mut self, words: &mut Words<'a>) -> Result<bool> {
+        match () {
+            () if words.take("VERBATIM") => self.verbatim = true,
+            () if words.take("NOSTOPWORDS") => self.keep_stop_words = true,
+            () if words.take("INORDER") => self.in_order = true,
+            () if words.take("SLOP") => {
+                let slop: i64 = words.number("SLOP")?;
+                // −1 is any.
+                self.slop = u32::try_from(slop).ok();
+            }
+            () if words.take("LANGUAGE") => {
+                let language = words.text("LANGUAGE")?.parse();
+                self.language = Some(language.map_err(|_| Error::Static("No such language"))?);
+            }
+            () if words.take("SCORER") => self.scorer = Some(scorer(words.text("SCORER")?)?),
+            () if words.take("DIALECT") => {
+                self.dialect = words
+                    .number("DIALECT")
+                    .ok()
+                    .filter(|dialect| (1..=4).contains(dialect))
+                    .ok_or(Error::Static("DIALECT requires a non negative integer >=1 and <= 4"))?;
+            }
+            () if words.take("TIMEOUT") => {
+                let why = "TIMEOUT requires a non negative integer";
+                self.timeout_ms = words.number("TIMEOUT").map_err(|_| Error::Static(why))?;
+            }
+            () if words.take("PARAMS") => {
+                let mut list = words.list("PARAMS")?;
+                if list.is_empty() || list.left() % 2 != 0 {
+                    return Err(Error::Static("Parameters must be specified in PARAM VALUE pairs"));
+                }
+                if !self.params.is_empty() {
+                    return Err(Error::Static("Multiple PARAMS are not allowed. Parameters can be defined only once"));
+                }
+                while !list.is_empty() {
+                    let name = list.text("PARAMS")?;
+                    if self.params.iter().any(|(known, _)| *known == name) {
+                        return Err(Error::Message(format!("Duplicated parameter `{name}`")));
+                    }
+                    self.params.push((name, list.need("PARAMS")?));
+                }
+            }
+            () => return Ok(false),
+        }
+        Ok(true)
+    }
+
+    pub(super) fn deadline(&self) -> Deadline {
+        Deadline::after(self.timeout_ms)
+    }
+
+    /// Reads a query for an index.
+    pub(super) fn parse(&self, index: &Index, text: &[u8]) -> Result<Query> {
+        let options = ParseOptions {
+            dialect: match self.dialect {
+                ..=1 => Dialect::One,
+                2 => Dialect::Two,
+                3 => Dialect::Three,
+                _ => Dialect::Four,
+            },
+            params: if self.dialect >= 2 { &self.params } else { &[] },
+            language: self.language,
+            verbatim: self.verbatim,
+            keep_stop_words: self.keep_stop_words,
+            ..ParseOptions::default()
+        };
+        Query::parse(text, index.schema(), &options).map_err(|error| Error::Message(error.to_string()))
+    }
+
+    /// How matches are found and scored.
+    pub(super) fn options<'o>(&self, cx: &Ctx<'_>, is_over: &'o dyn Fn() -> bool) -> SearchOptions<'o> {
+        let is_redis_8 = cx.config().level().redis_version().starts_with('8');
+        SearchOptions {
+            scorer: self.scorer.unwrap_or(if is_redis_8 { Scorer::Bm25Std } else { Scorer::Tfidf }),
+            level: if is_redis_8 { Level::Redis8 } else { Level::Search210 },
+            slop: self.slop,
+            in_order: self.in_order,
+            limits: cx.instance().search.options.limits(),
+            is_over: Some(is_over),
+            ..SearchOptions::default()
+        }
+    }
+}
+
+/// The error of a query that has found a part, if such queries fail.
+pub(super) fn check_time(cx: &Ctx<'_>, is_partial: bool) -> Result {
+    let fails = is_partial && cx.instance().search.options.fails_late.load(Relaxed) != 0;
+    if fails { Err(Error::Static("Timeout limit was reached")) } else { Ok(()) }
+}
+
+fn scorer(name: &str) -> Result<Scorer> {
+    Ok(match name {
+        "TFIDF" => Scorer::Tfidf,
+        "TFIDF.DOCNORM" => Scorer::TfidfDocNorm,
+        "BM25" => Scorer::Bm25,
+        "BM25STD" => Scorer::Bm25Std,
+        "DISMAX" => Scorer::DisMax,
+        "DOCSCORE" => Scorer::DocScore,
+        "HAMMING" => Scorer::Hamming,
+        _ => return Err(Error::Message(format!("No such scorer {name}"))),
+    })
+}
+
+/// `offset count` of LIMIT.
+pub(super) fn limit(words: &mut Words<'_>, most: u64) -> Result<(usize, usize)> {
+    let needs = |_| Error::Static("LIMIT needs two numeric arguments");
+    let offset: u64 = words.number("LIMIT").map_err(needs)?;
+    let count: u64 = words.number("LIMIT").map_err(needs)?;
+    if offset > most {
+        return Err(Error::Message(format!("OFFSET exceeds maximum of {most}")));
+    }
+    if count > most {
+        return Err(Error::Message(format!("LIMIT exceeds maximum of {most}")));
+    }
+    Ok((offset as usize, count as usize))
+}
+
+/// The name behind `@`.
+pub(super) fn property<'a>(word: &'a [u8], option: &str) -> Result<&'a str> {
+    let text = std::str::from_utf8(word).map_err(|_| bad(option, "a property is no UTF-8"))?;
+    text.strip_prefix('@').ok_or_else(|| bad(option, &format!("Unknown property `{text}`. Did you mean `@{text}`?")))
+}

@@ -1,0 +1,206 @@
+//! FT.SEARCH.
+
+use query_engine::{Hits, Index, Query, SearchOptions, SortBy, SortKey};
+
+use super::load::{self, Loader, Marking, Returned};
+use super::query::{Common, check_time, limit};
+use super::show;
+use super::words::{MAX_ECHO, Words, bad};
+use super::{Deadline, queried, refresh};
+use crate::command::{Args, Result};
+use crate::exec::Ctx;
+use crate::protocol::error::{Error, echo};
+use crate::search::SearchIndex;
+use std::sync::atomic::Ordering::Relaxed;
+
+/// A call.
+pub(super) struct Request<'a> {
+    query: &'a [u8],
+    pub(super) common: Common<'a>,
+    pub(super) no_content: bool,
+    pub(super) with_scores: bool,
+    pub(super) explains: bool,
+    pub(super) with_payloads: bool,
+    pub(super) with_sort_keys: bool,
+    /// Queries in the language, of FILTER and GEOFILTER.
+    filters: Vec<String>,
+    keys: Option<Vec<&'a [u8]>>,
+    fields: Option<Vec<&'a str>>,
+    pub(super) returned: Option<Vec<Returned<'a>>>,
+    pub(super) marking: Marking<'a>,
+    payload: &'a [u8],
+    pub(super) sort_by: Option<(&'a str, bool)>,
+    limit: (usize, usize),
+}
+
+impl<'a> Request<'a> {
+    /// Reads the arguments behind the query's.
+    pub(super) fn parse(cx: &Ctx<'_>, query: &'a [u8], mut words: Words<'a>) -> Result<Self> {
+        let mut request = Self {
+            query,
+            common: Common::new(cx),
+            no_content: false,
+            with_scores: false,
+            explains: false,
+            with_payloads: false,
+            with_sort_keys: false,
+            filters: Vec::new(),
+            keys: None,
+            fields: None,
+            returned: None,
+            marking: Marking::default(),
+            payload: &[],
+            sort_by: None,
+            limit: (0, 10),
+        };
+        let most = cx.instance().search.options.max_results.load(Relaxed);
+        while !words.is_empty() {
+            if !request.common.take(&mut words)? && !request.marking.take(&mut words)? {
+                request.take(&mut words, most)?;
+            }
+        }
+        Ok(request)
+    }
+
+    fn take(&mut self, words: &mut Words<'a>, most: u64) -> Result {
+        let position = words.at() - 2;
+        match () {
+            () if words.take("NOCONTENT") => self.no_content = true,
+            () if words.take("WITHSCORES") => self.with_scores = true,
+            () if words.take("EXPLAINSCORE") => self.explains = true,
+            () if words.take("WITHPAYLOADS") => self.with_payloads = true,
+            () if words.take("WITHSORTKEYS") => self.with_sort_keys = true,
+            () if words.take("LIMIT") => self.limit = limit(words, most)?,
+            () if words.take("SORTBY") => {
+                let name = words.text("SORTBY")?;
+                let rises = words.take("ASC") || !words.take("DESC");
+                self.sort_by = Some((name.strip_prefix('@').unwrap_or(name), rises));
+            }
+            () if words.take("INKEYS") => self.keys = Some(words.list("INKEYS")?.rest().collect()),
+            () if words.take("INFIELDS") => {
+                let names = words.list("INFIELDS")?.rest().map(std::str::from_utf8);
+                self.fields =
+                    Some(names.collect::<std::result::Result<_, _>>().map_err(|_| bad("INFIELDS", "no UTF-8"))?);
+            }
+            () if words.take("RETURN") => self.returned = Some(load::returned(words.list("RETURN")?)?),
+            () if words.take("PAYLOAD") => self.payload = words.need("PAYLOAD")?,
+            // Expanders are those of the engine.
+            () if words.take("EXPANDER") => _ = words.need("EXPANDER")?,
+            () if words.take("FILTER") => self.filters.push(numeric_filter(words)?),
+            () if words.take("GEOFILTER") => self.filters.push(geo_filter(words)?),
+            () if words.take("FORMAT") => {
+                if !words.take("STRING") {
+                    return Err(Error::Message(format!("FORMAT {} is not supported: expected STRING", words.shown())));
+                }
+            }
+            () => {
+                let unknown = words.shown();
+                return Err(Error::Message(format!("Unknown argument `{unknown}` at position {position} for <main>")));
+            }
+        }
+        Ok(())
+    }
+
+    fn parsed(&self, engine: &Index) -> Result<Query> {
+        let mut query = self.common.parse(engine, self.query)?;
+        if let Some(fields) = &self.fields {
+            query.restrict_to_fields(fields.iter().copied(), engine.schema());
+        }
+        if let Some(keys) = &self.keys {
+            query = query.with_ids(keys.iter().map(|key| key.to_vec()));
+        }
+        for filter in &self.filters {
+            query = query.and(self.common.parse(engine, filter.as_bytes())?);
+        }
+        Ok(query)
+    }
+}
+
+/// A property's name in the query language.
+fn escaped(name: &[u8]) -> String {
+    let name = String::from_utf8_lossy(name);
+    let name = name.strip_prefix('@').unwrap_or(&name);
+    let escape = |c: char| if c.is_alphanumeric() || c == '_' { c.to_string() } else { format!("\\{c}") };
+    name.chars().map(escape).collect()
+}
+
+/// `field min max`
+fn numeric_filter(words: &mut Words<'_>) -> Result<String> {
+    let field = escaped(words.need("FILTER")?);
+    let mut end = |name: &str| {
+        let word = words.text("FILTER")?;
+        let number = word.strip_prefix('(').unwrap_or(word);
+        let is_number = number.trim_start_matches(['+', '-']).eq_ignore_ascii_case("inf")
+            || number.parse::<f64>().is_ok_and(f64::is_finite);
+        if is_number {
+            Ok(word.to_owned())
+        } else {
+            Err(Error::Message(format!("Bad {name} range: {}", echo(word.as_bytes(), MAX_ECHO))))
+        }
+    };
+    Ok(format!("@{field}:[{} {}]", end("lower")?, end("upper")?))
+}
+
+/// `field longitude latitude radius unit`
+fn geo_filter(words: &mut Words<'_>) -> Result<String> {
+    let field = escaped(words.need("GEOFILTER")?);
+    let (longitude, latitude): (f64, f64) = (words.number("GEOFILTER")?, words.number("GEOFILTER")?);
+    let radius: f64 = words.number("GEOFILTER")?;
+    let unit = words.text("GEOFILTER")?;
+    if !["m", "km", "ft", "mi"].iter().any(|known| known.eq_ignore_ascii_case(unit)) {
+        return Err(bad("GEOFILTER", &format!("Unknown distance unit {}", echo(unit.as_bytes(), MAX_ECHO))));
+    }
+    Ok(format!("@{field}:[{longitude} {latitude} {radius} {unit}]"))
+}
+
+/// `FT.SEARCH index query [option …]`
+pub(super) fn search(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
+    let index = queried(cx, args)?;
+    let request = Request::parse(cx, args.at(2), Words::new(args, 3))?;
+    answer(cx, &index, &request)
+}
+
+/// Runs a query and writes its answer.
+pub(super) fn answer(cx: &mut Ctx<'_>, index: &SearchIndex, request: &Request<'_>) -> Result {
+    let deadline = request.common.deadline();
+    refresh(cx, deadline);
+    let hits = run(cx, index, request, deadline)?;
+    let definition = index.definition();
+    let loader = Loader::new(cx, cx.instance(), &definition, request.common.dialect, deadline);
+    show::hits(cx, index, request, &loader.load(index, request, hits))
+}
+
+pub(super) fn run(cx: &Ctx<'_>, index: &SearchIndex, request: &Request<'_>, deadline: Deadline) -> Result<Hits> {
+    let (engine, definition) = (index.engine(), index.definition());
+    let query = request.parsed(&engine)?;
+    let is_over = || deadline.is_over();
+    let loader = Loader::new(cx, cx.instance(), &definition, request.common.dialect, deadline);
+    let sort_field = request.sort_by.map(|(name, rises)| {
+        let field = engine.schema().find(name.as_bytes());
+        field.map(|field| (field, rises)).ok_or_else(|| not_loaded(name))
+    });
+    let sort_field = sort_field.transpose()?;
+    let load = |id: &[u8]| match sort_field {
+        Some((field, _)) => loader.sort_key(id, &definition.fields[field]),
+        None => SortKey::Missing,
+    };
+    let (offset, limit) = request.limit;
+    let options = SearchOptions {
+        offset,
+        limit,
+        explain: request.explains,
+        payload: request.payload,
+        sort_by: sort_field.map(|(field, ascending)| SortBy { field, ascending, load: Some(&load) }),
+        with_scores: request.with_scores,
+        with_words: request.marking.is_on(),
+        ..request.common.options(cx, &is_over)
+    };
+    let hits = engine.search(&query, &options).map_err(|error| Error::Message(error.to_string()))?;
+    check_time(cx, hits.is_partial)?;
+    Ok(hits)
+}
+
+/// The error for a property that no step has.
+pub(super) fn not_loaded(name: &str) -> Error {
+    Error::Message(format!("Property `{name}` not loaded nor in schema"))
+}

@@ -1,0 +1,159 @@
+//! Answers in RESP2 and RESP3.
+
+use query_engine::{Explanation, Hit, SortKey};
+
+use super::load::{Loaded, Shown};
+use super::search::Request;
+use crate::command::Result;
+use crate::exec::Ctx;
+use crate::protocol::Reply;
+use crate::protocol::number::format_f64;
+use crate::search::SearchIndex;
+
+/// The head of an answer's map in RESP3, up to its results; `entries` more follow the warnings.
+pub(super) fn begin_map(reply: &mut Reply, total: u64, results: usize, entries: usize) {
+    reply.map(5 + entries);
+    reply.simple("attributes");
+    reply.array(0);
+    reply.simple("total_results");
+    reply.int(total as i64);
+    reply.simple("format");
+    reply.simple("STRING");
+    reply.simple("results");
+    reply.array(results);
+}
+
+/// The end of such a map.
+pub(super) fn end_map(reply: &mut Reply, is_partial: bool) {
+    reply.simple("warning");
+    reply.array(usize::from(is_partial));
+    if is_partial {
+        reply.simple("Timeout limit was reached");
+    }
+}
+
+/// Writes the answer of FT.SEARCH.
+pub(super) fn hits(cx: &mut Ctx<'_>, index: &SearchIndex, request: &Request<'_>, loaded: &Loaded) -> Result {
+    hits_and(cx, index, request, loaded, 0)
+}
+
+/// [`hits`], of a map that has so many entries more.
+pub(super) fn hits_and(
+    cx: &mut Ctx<'_>,
+    index: &SearchIndex,
+    request: &Request<'_>,
+    loaded: &Loaded,
+    entries: usize,
+) -> Result {
+    let Loaded { hits, documents } = loaded;
+    // A document may have gone since it was found.
+    let has_documents = !documents.is_empty();
+    let is_gone = |at: usize| has_documents && documents[at].is_none();
+    let gone = (0..hits.hits.len()).filter(|at| is_gone(*at)).count();
+    let (count, total) = (hits.hits.len() - gone, hits.total.saturating_sub(gone as u64));
+    let is_numeric = |hit: &Hit| matches!(hit.sort_key, Some(SortKey::Number(_)));
+    let reply = &mut *cx.reply;
+    let shown = hits.hits.iter().enumerate().filter(|(at, _)| !is_gone(*at));
+    if reply.is_resp3() {
+        begin_map(reply, total, count, entries);
+        for (at, hit) in shown {
+            let document = documents.get(at).and_then(Option::as_ref);
+            let parts = [request.shows_scores(), request.with_payloads, request.shows_keys(), document.is_some()];
+            reply.map(2 + parts.iter().filter(|part| **part).count());
+            reply.simple("id");
+            reply.bulk(&hit.id);
+            each(reply, index, request, hit, is_numeric(hit), Some(["score", "payload", "sortkey"]));
+            if let Some(document) = document {
+                reply.simple("extra_attributes");
+                fields(reply, document);
+            }
+            reply.simple("values");
+            reply.array(0);
+        }
+        end_map(reply, hits.is_partial);
+        return Ok(());
+    }
+    let parts = [request.shows_scores(), request.with_payloads, request.shows_keys(), has_documents];
+    reply.array(1 + count * (1 + parts.iter().filter(|part| **part).count()));
+    reply.int(total as i64);
+    for (at, hit) in shown {
+        reply.bulk(&hit.id);
+        each(reply, index, request, hit, is_numeric(hit), None);
+        if let Some(document) = documents.get(at).and_then(Option::as_ref) {
+            fields(reply, document);
+        }
+    }
+    Ok(())
+}
+
+impl Request<'_> {
+    fn shows_scores(&self) -> bool {
+        self.with_scores
+    }
+
+    fn shows_keys(&self) -> bool {
+        self.with_sort_keys
+    }
+}
+
+/// The parts of a hit besides its id and its document, each behind its name if there are any.
+fn each(
+    reply: &mut Reply,
+    index: &SearchIndex,
+    request: &Request<'_>,
+    hit: &Hit,
+    is_numeric: bool,
+    names: Option<[&str; 3]>,
+) {
+    let name = |reply: &mut Reply, at: usize| names.into_iter().for_each(|names| reply.simple(names[at]));
+    if request.shows_scores() {
+        name(reply, 0);
+        match hit.explanation.as_ref().filter(|_| request.explains) {
+            Some(explanation) => {
+                reply.array(2);
+                reply.double(hit.score);
+                explained(reply, explanation, true);
+            }
+            None => reply.double(hit.score),
+        }
+    }
+    if request.with_payloads {
+        name(reply, 1);
+        match index.engine().payload(&hit.id) {
+            Some(payload) => reply.bulk(payload),
+            None => reply.null(),
+        }
+    }
+    if request.shows_keys() {
+        name(reply, 2);
+        match &hit.sort_key {
+            Some(SortKey::Number(number)) if is_numeric => {
+                reply.bulk(&[b"#", &*format_f64(*number)].concat());
+            }
+            Some(SortKey::Text(text)) => reply.bulk(&[b"$", &**text].concat()),
+            _ => reply.null(),
+        }
+    }
+}
+
+/// An explanation: a line, or a list of a line and its parts.
+fn explained(reply: &mut Reply, explanation: &Explanation, is_root: bool) {
+    if explanation.parts.is_empty() && !is_root {
+        return reply.simple(&explanation.text);
+    }
+    reply.array(if explanation.parts.is_empty() { 1 } else { 2 });
+    reply.simple(&explanation.text);
+    if !explanation.parts.is_empty() {
+        reply.array(explanation.parts.len());
+        explanation.parts.iter().for_each(|part| explained(reply, part, false));
+    }
+}
+
+/// Names and values: a map in RESP3, a list in RESP2.
+pub(super) fn fields(reply: &mut Reply, fields: &Shown) {
+    reply.map(fields.len());
+    for (name, value) in fields {
+        reply.bulk(name);
+        reply.bulk(value);
+    }
+}

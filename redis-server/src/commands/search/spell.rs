@@ -1,0 +1,81 @@
+//! FT.SPELLCHECK.
+
+use std::sync::Arc;
+
+use query_engine::{MAX_SPELL_DISTANCE, Misspelling, SpellOptions, WordList};
+
+use super::query::Common;
+use super::words::Words;
+use super::{default_deadline, queried, refresh};
+use crate::command::{Args, Result};
+use crate::exec::Ctx;
+use crate::protocol::Reply;
+use crate::protocol::error::Error;
+
+/// `FT.SPELLCHECK index query [DISTANCE distance] [TERMS INCLUDE|EXCLUDE dictionary] … [DIALECT dialect]`
+pub(super) fn spell_check(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
+    let index = queried(cx, args)?;
+    let (mut words, mut common) = (Words::new(args, 3), Common::new(cx));
+    (common.verbatim, common.keep_stop_words) = (true, true);
+    let (mut distance, mut include, mut exclude) = (1, Vec::new(), Vec::new());
+    while !words.is_empty() {
+        if words.take("DISTANCE") {
+            distance = words.number("DISTANCE").unwrap_or(0);
+            if distance == 0 || distance > MAX_SPELL_DISTANCE {
+                return Err(Error::Static("invalid distance given, distance must be a natural number between 1 to 4"));
+            }
+        } else if words.take("TERMS") {
+            let list = match () {
+                () if words.take("INCLUDE") => &mut include,
+                () if words.take("EXCLUDE") => &mut exclude,
+                () => return Err(Error::Static("bad format, exclude/include operation was not given")),
+            };
+            list.push(dictionary(cx, words.need("TERMS")?)?);
+        } else if !common.take(&mut words)? {
+            return Err(Error::Message(format!("Unknown argument `{}`", words.shown())));
+        }
+    }
+    refresh(cx, default_deadline(cx));
+    let engine = index.engine();
+    let query = common.parse(&engine, args.at(2))?;
+    let (include, exclude): (Vec<&WordList>, Vec<&WordList>) =
+        (include.iter().map(AsRef::as_ref).collect(), exclude.iter().map(AsRef::as_ref).collect());
+    let options = SpellOptions { distance, include: &include, exclude: &exclude };
+    let found = engine.spell_check(&query, &options);
+    show(cx.reply, &found);
+    Ok(())
+}
+
+fn dictionary(cx: &Ctx<'_>, name: &[u8]) -> Result<Arc<WordList>> {
+    cx.instance().search.dictionary(name).ok_or(Error::Static("the given dictionary could not be opened"))
+}
+
+fn show(reply: &mut Reply, found: &[Misspelling]) {
+    if reply.is_resp3() {
+        reply.map(1);
+        reply.simple("results");
+        reply.map(found.len());
+        for Misspelling { word, suggestions } in found {
+            reply.bulk(word);
+            reply.array(suggestions.len());
+            for (score, suggestion) in suggestions {
+                reply.map(1);
+                reply.bulk(suggestion);
+                reply.double(*score);
+            }
+        }
+        return;
+    }
+    reply.array(found.len());
+    for Misspelling { word, suggestions } in found {
+        reply.array(3);
+        reply.simple("TERM");
+        reply.bulk(word);
+        reply.array(suggestions.len());
+        for (score, suggestion) in suggestions {
+            reply.array(2);
+            reply.double(*score);
+            reply.bulk(suggestion);
+        }
+    }
+}

@@ -1,0 +1,289 @@
+//! The indexes by name, and their aliases.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::{AtomicU64, AtomicUsize};
+use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+
+use query_engine::{Document, Index, Schema};
+
+use super::definition::Definition;
+use super::extract::{Extracted, Failure};
+use super::{Search, Words, lock};
+use crate::keyspace::Database;
+
+/// One index.
+#[derive(Debug)]
+pub struct SearchIndex {
+    name: Box<[u8]>,
+    definition: RwLock<Arc<Definition>>,
+    engine: RwLock<Index>,
+    failures: Mutex<Failures>,
+    /// Scans that fill it.
+    pub(super) scans: AtomicUsize,
+    /// Keys that they have seen.
+    pub(super) scanned: AtomicU64,
+    /// Queries.
+    pub uses: AtomicU64,
+}
+
+/// Documents that could not be indexed.
+#[derive(Clone, Debug, Default)]
+pub struct Failures {
+    /// How many.
+    pub count: u64,
+    /// By field.
+    pub by_field: BTreeMap<usize, u64>,
+    /// The last reason, and the key and the field of it.
+    pub last: Option<(String, Box<[u8]>, Option<usize>)>,
+}
+
+impl SearchIndex {
+    fn new(name: &[u8], schema: Schema, definition: Definition) -> Self {
+        Self {
+            name: name.into(),
+            definition: RwLock::new(Arc::new(definition)),
+            engine: RwLock::new(Index::new(schema)),
+            failures: Mutex::default(),
+            scans: AtomicUsize::new(0),
+            scanned: AtomicU64::new(0),
+            uses: AtomicU64::new(0),
+        }
+    }
+
+    /// Its name.
+    pub fn name(&self) -> &[u8] {
+        &self.name
+    }
+
+    /// Its definition.
+    pub fn definition(&self) -> Arc<Definition> {
+        Arc::clone(&self.definition.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// The engine, for queries.
+    pub fn engine(&self) -> RwLockReadGuard<'_, Index> {
+        self.engine.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The engine, to be changed. The caller holds no lock of a shard.
+    pub fn engine_mut(&self) -> RwLockWriteGuard<'_, Index> {
+        self.engine.write().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Documents that could not be indexed.
+    pub fn failures(&self) -> Failures {
+        lock(&self.failures).clone()
+    }
+
+    /// Whether a scan fills it, and the part of the keys that it has seen, of so many.
+    pub fn progress(&self, keys: usize) -> (bool, f64) {
+        let is_scanned = self.scans.load(Relaxed) > 0;
+        let part = self.scanned.load(Relaxed) as f64 / keys.max(1) as f64;
+        (is_scanned, if is_scanned { part.min(0.99) } else { 1.0 })
+    }
+
+    /// Changes the definition, and the engine with it.
+    ///
+    /// # Errors
+    /// That of `change`; nothing has changed then.
+    pub fn alter<E>(&self, change: impl FnOnce(&mut Definition, &mut Index) -> Result<(), E>) -> Result<(), E> {
+        let mut engine = self.engine_mut();
+        let mut definition = self.definition.write().unwrap_or_else(PoisonError::into_inner);
+        let mut changed = Definition::clone(&definition);
+        change(&mut changed, &mut engine)?;
+        *definition = Arc::new(changed);
+        Ok(())
+    }
+
+    /// Forgets all documents.
+    pub(super) fn empty(&self) {
+        let mut engine = self.engine_mut();
+        *engine = Index::new(engine.schema().clone());
+    }
+
+    /// A key is this document now, or none.
+    pub(super) fn update(&self, key: &[u8], document: Result<Option<Extracted>, Failure>) {
+        let failure = match document {
+            Ok(None) => {
+                self.remove(key);
+                None
+            }
+            Ok(Some(extracted)) => extracted.with_document(key, |document| self.put(document)),
+            Err(failure) => {
+                self.remove(key);
+                Some(failure)
+            }
+        };
+        if let Some(Failure { field, why }) = failure {
+            let mut failures = lock(&self.failures);
+            failures.count += 1;
+            if let Some(field) = field {
+                *failures.by_field.entry(field).or_default() += 1;
+            }
+            failures.last = Some((why, key.into(), field));
+        }
+    }
+
+    fn remove(&self, key: &[u8]) {
+        // Most changed keys are no documents of most indexes, and readers need not wait for that.
+        if self.engine().contains(key) {
+            self.engine_mut().remove(key);
+        }
+    }
+
+    fn put(&self, document: &Document<'_>) -> Option<Failure> {
+        let mut engine = self.engine_mut();
+        let error = engine.put(document).err()?;
+        let field = engine.schema().find(error.field.as_bytes());
+        Some(Failure { field, why: error.to_string() })
+    }
+}
+
+/// Why the catalog is not changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CatalogError {
+    /// There is an index of this name.
+    Exists,
+    /// There is no index of this name.
+    Unknown,
+    /// There is an alias of this name.
+    AliasExists,
+    /// There is no alias of this name.
+    NoAlias,
+}
+
+impl fmt::Display for CatalogError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Exists => "Index already exists",
+            Self::Unknown => "Unknown index name (or name is an alias itself)",
+            Self::AliasExists => "Alias already exists",
+            Self::NoAlias => "Alias does not exist",
+        })
+    }
+}
+
+impl std::error::Error for CatalogError {}
+
+/// All indexes.
+#[derive(Debug, Default)]
+pub(super) struct Catalog {
+    indexes: BTreeMap<Box<[u8]>, Arc<SearchIndex>>,
+    aliases: BTreeMap<Box<[u8]>, Box<[u8]>>,
+}
+
+impl Catalog {
+    pub(super) fn is_empty(&self) -> bool {
+        self.indexes.is_empty()
+    }
+
+    /// The commands that make it.
+    pub(super) fn commands(&self) -> Vec<Words> {
+        let made = self.indexes.values().flat_map(|index| index.definition().commands.clone());
+        let aliased = self.aliases.iter().map(|(alias, index)| {
+            let command: Box<[u8]> = b"FT.ALIASADD".as_slice().into();
+            vec![command, alias.clone(), index.clone()]
+        });
+        made.chain(aliased).collect()
+    }
+}
+
+impl Search {
+    pub(super) fn clear_catalog(&self, database: &Database) {
+        let mut catalog = self.write_catalog();
+        *catalog = Catalog::default();
+        database.note_changes(false);
+    }
+
+    pub(super) fn read_catalog(&self) -> RwLockReadGuard<'_, Catalog> {
+        self.catalog.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn write_catalog(&self) -> RwLockWriteGuard<'_, Catalog> {
+        self.catalog.write().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The index of a name or an alias.
+    pub fn index(&self, name: &[u8]) -> Option<Arc<SearchIndex>> {
+        let catalog = self.read_catalog();
+        let name = catalog.aliases.get(name).map_or(name, |name| name);
+        catalog.indexes.get(name).cloned()
+    }
+
+    /// All indexes by name.
+    pub fn indexes(&self) -> Vec<Arc<SearchIndex>> {
+        self.read_catalog().indexes.values().cloned().collect()
+    }
+
+    /// The aliases of an index.
+    pub fn aliases(&self, index: &[u8]) -> Vec<Box<[u8]>> {
+        let catalog = self.read_catalog();
+        let of = catalog.aliases.iter().filter(|(_, name)| ***name == *index);
+        of.map(|(alias, _)| alias.clone()).collect()
+    }
+
+    /// Adds an index, and from now on has its documents followed. A scan fills it if it `scans`.
+    ///
+    /// # Errors
+    /// [`CatalogError::Exists`].
+    pub fn create(
+        &self,
+        database: &Database,
+        name: &[u8],
+        (schema, definition): (Schema, Definition),
+        scans: bool,
+    ) -> Result<(), CatalogError> {
+        let index = Arc::new(SearchIndex::new(name, schema, definition));
+        let mut catalog = self.write_catalog();
+        if catalog.indexes.contains_key(name) || catalog.aliases.contains_key(name) {
+            return Err(CatalogError::Exists);
+        }
+        catalog.indexes.insert(name.into(), Arc::clone(&index));
+        database.note_changes(true);
+        drop(catalog);
+        if scans {
+            self.scan(&index, false);
+        }
+        Ok(())
+    }
+
+    /// Removes an index with its aliases and cursors.
+    pub fn drop_index(&self, database: &Database, name: &[u8]) -> Option<Arc<SearchIndex>> {
+        let mut catalog = self.write_catalog();
+        let name = catalog.aliases.get(name).map_or(name, |name| name).to_vec();
+        let index = catalog.indexes.remove(name.as_slice())?;
+        catalog.aliases.retain(|_, index| **index != *name);
+        if catalog.indexes.is_empty() {
+            database.note_changes(false);
+        }
+        drop(catalog);
+        self.with_cursors(|cursors| cursors.drop_of(&name));
+        Some(index)
+    }
+
+    /// Gives an index a further name; one that is there is moved if it `moves`.
+    ///
+    /// # Errors
+    /// [`CatalogError::AliasExists`], or there is no such index.
+    pub fn add_alias(&self, alias: &[u8], index: &[u8], moves: bool) -> Result<(), CatalogError> {
+        let mut catalog = self.write_catalog();
+        if !catalog.indexes.contains_key(index) {
+            return Err(CatalogError::Unknown);
+        }
+        if catalog.indexes.contains_key(alias) || !moves && catalog.aliases.contains_key(alias) {
+            return Err(CatalogError::AliasExists);
+        }
+        catalog.aliases.insert(alias.into(), index.into());
+        Ok(())
+    }
+
+    /// Takes a further name away.
+    ///
+    /// # Errors
+    /// [`CatalogError::NoAlias`].
+    pub fn remove_alias(&self, alias: &[u8]) -> Result<(), CatalogError> {
+        self.write_catalog().aliases.remove(alias).map(drop).ok_or(CatalogError::NoAlias)
+    }
+}

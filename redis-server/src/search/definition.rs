@@ -1,0 +1,104 @@
+//! The definition of an index: its keys and its fields.
+
+use query_engine::{Datum, Expression, FieldKind, Language, Row};
+
+use crate::keyspace::{Entry, ValueRef};
+use crate::search::Words;
+use crate::search::extract;
+use crate::types::json::Path;
+
+/// The type of an index' documents.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Source {
+    /// Hashes.
+    Hash,
+    /// JSON documents.
+    Json,
+}
+
+/// Where a field's value comes from.
+#[derive(Clone, Debug)]
+pub struct SourceField {
+    /// The field's name in queries.
+    pub name: String,
+    /// The name of a hash's field, or the text of a path.
+    pub identifier: Box<[u8]>,
+    /// How values are indexed.
+    pub kind: FieldKind,
+}
+
+impl SourceField {
+    /// The path of a field of JSON documents. It is parsed each time, as threads cannot share paths; that costs less than following it.
+    pub fn path(&self) -> Option<Path> {
+        Path::parse(&self.identifier).ok()
+    }
+}
+
+/// The definition of an index, besides the schema that the engine has.
+#[derive(Clone, Debug)]
+pub struct Definition {
+    /// The type of documents.
+    pub source: Source,
+    /// A key is a document if it begins with one of these.
+    pub prefixes: Vec<Box<[u8]>>,
+    /// A document counts if this is true, with its text.
+    pub filter: Option<(Box<[u8]>, Expression)>,
+    /// The language of documents.
+    pub language: Option<Language>,
+    /// Its name as it was given.
+    pub language_name: String,
+    /// The field or path with a document's language.
+    pub language_field: Option<Box<[u8]>>,
+    /// The score of documents, from 0 to 1.
+    pub score: f64,
+    /// The field or path with a document's score.
+    pub score_field: Option<Box<[u8]>>,
+    /// The field or path with a document's payload.
+    pub payload_field: Option<Box<[u8]>>,
+    /// The fields, in the order of the schema.
+    pub fields: Vec<SourceField>,
+    /// Options that FT.INFO names.
+    pub options: Vec<&'static str>,
+    /// The commands that make it.
+    pub commands: Vec<Words>,
+}
+
+impl Definition {
+    /// Whether a key of this name may be a document.
+    pub fn covers(&self, name: &[u8]) -> bool {
+        self.prefixes.iter().any(|prefix| name.starts_with(prefix))
+    }
+
+    /// Whether an entry may be a document.
+    pub fn takes(&self, entry: &Entry) -> bool {
+        matches!((self.source, entry.value()), (Source::Hash, ValueRef::Hash(_)) | (Source::Json, ValueRef::Json(_)))
+            && self.covers(entry.key())
+    }
+
+    /// The field of a name.
+    pub fn field(&self, name: &str) -> Option<&SourceField> {
+        self.fields.iter().find(|field| field.name == name)
+    }
+
+    /// Whether the filter lets a document pass at a moment.
+    pub(super) fn passes(&self, entry: &Entry, now: u64) -> bool {
+        let Some((_, filter)) = &self.filter else { return true };
+        filter.value(&Properties { definition: self, entry, now }).is_ok_and(|value| value.is_true())
+    }
+}
+
+/// The properties of an entry for a filter.
+struct Properties<'e> {
+    definition: &'e Definition,
+    entry: &'e Entry,
+    now: u64,
+}
+
+impl Row for Properties<'_> {
+    fn property(&self, name: &str) -> Option<Datum> {
+        if name == query_engine::KEY {
+            return Some(Datum::text(self.entry.key()));
+        }
+        extract::property(self.definition, self.entry, name, self.now)
+    }
+}

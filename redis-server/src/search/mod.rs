@@ -1,0 +1,153 @@
+//! Search indexes over the hashes and JSON documents of database 0: what is indexed, and how an index follows the keys.
+//!
+//! No clients, no protocol and no clock: callers pass the time and read the answers of [`query_engine`].
+//!
+//! - The database notes the names of changed documents under the locks of the writers
+//!   ([`Database::note_changes`](crate::keyspace::Database::note_changes)).
+//! - [`Search::catch_up`] reads these keys and updates the indexes. Every query calls it first, so a query sees each write that was
+//!   answered before it. A thread calls it in slices while no query comes.
+//! - A scan fills a new index in slices of the same work.
+//!
+//! Order of locks: `feed`, then a shard; an index, then a shard. A thread that has locked a shard waits for neither, but for the mutexes of a
+//! moment: `catalog`, `wanted`, the database's names.
+
+mod catalog;
+mod cursors;
+mod definition;
+mod extract;
+mod feed;
+mod options;
+
+pub use catalog::{CatalogError, Failures, SearchIndex};
+pub use cursors::{Cursor, Cursors};
+pub use definition::{Definition, Source, SourceField};
+pub use extract::{property, shown};
+pub use feed::Progress;
+pub use options::Options;
+
+use std::collections::BTreeMap;
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering::{Relaxed, SeqCst};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
+
+use query_engine::{Suggestions, WordList};
+
+use catalog::Catalog;
+use feed::Feed;
+
+use crate::keyspace::Database;
+
+/// The words of a command.
+pub type Words = Vec<Box<[u8]>>;
+
+/// The search indexes of a server, and the dictionaries and suggestions beside them.
+#[derive(Debug, Default)]
+pub struct Search {
+    catalog: RwLock<Catalog>,
+    feed: Mutex<Feed>,
+    /// Indexes that a scan is to fill, and whether it reads all documents again. A mutex of its own, because a thread that has locked shards may ask for a scan.
+    wanted: Mutex<Vec<(Arc<SearchIndex>, bool)>>,
+    /// Whether a thread feeds the indexes.
+    is_fed: AtomicBool,
+    /// Custom dictionaries (FT.DICTADD), by name.
+    dictionaries: Mutex<BTreeMap<Box<[u8]>, Arc<WordList>>>,
+    /// Suggestions (FT.SUGADD), by name.
+    suggestions: Mutex<BTreeMap<Box<[u8]>, Suggestions>>,
+    cursors: Mutex<Cursors>,
+    /// The settings of FT.CONFIG.
+    pub options: Options,
+    /// Commands that a file in the making of being loaded has brought.
+    expected: Mutex<Vec<Words>>,
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Search {
+    /// Whether there is any index.
+    pub fn has_indexes(&self) -> bool {
+        !self.read_catalog().is_empty()
+    }
+
+    /// Forgets all indexes, aliases, dictionaries, suggestions and cursors, as FLUSHALL does. The caller may have locked shards.
+    pub fn clear(&self, database: &Database) {
+        self.clear_catalog(database);
+        lock(&self.cursors).clear();
+        lock(&self.dictionaries).clear();
+        lock(&self.suggestions).clear();
+    }
+
+    /// Begins the work of a thread that feeds the indexes; false if there is one.
+    pub fn begin_feeding(&self) -> bool {
+        !self.is_fed.swap(true, SeqCst)
+    }
+
+    /// Ends it.
+    pub fn end_feeding(&self) {
+        self.is_fed.store(false, SeqCst);
+    }
+
+    /// Whether a thread feeds the indexes.
+    pub fn is_fed(&self) -> bool {
+        self.is_fed.load(Relaxed)
+    }
+
+    /// Calls `change` with a dictionary, which is there from its first word on.
+    pub fn with_dictionary<R>(&self, name: &[u8], change: impl FnOnce(&mut WordList) -> R) -> R {
+        let mut dictionaries = lock(&self.dictionaries);
+        let words = dictionaries.entry(name.into()).or_default();
+        let result = change(Arc::make_mut(words));
+        if words.is_empty() {
+            dictionaries.remove(name);
+        }
+        result
+    }
+
+    /// A dictionary.
+    pub fn dictionary(&self, name: &[u8]) -> Option<Arc<WordList>> {
+        lock(&self.dictionaries).get(name).cloned()
+    }
+
+    /// Calls `work` with all suggestions by name.
+    pub fn with_suggestions<R>(&self, work: impl FnOnce(&mut BTreeMap<Box<[u8]>, Suggestions>) -> R) -> R {
+        work(&mut lock(&self.suggestions))
+    }
+
+    /// Calls `work` with the cursors of aggregations.
+    pub fn with_cursors<R>(&self, work: impl FnOnce(&mut Cursors) -> R) -> R {
+        work(&mut lock(&self.cursors))
+    }
+
+    /// The commands that make indexes, aliases, dictionaries and suggestions anew, for files.
+    pub fn commands(&self) -> Vec<Words> {
+        let mut commands = self.read_catalog().commands();
+        let word = |text: &[u8]| -> Box<[u8]> { text.into() };
+        for (name, words) in lock(&self.dictionaries).iter() {
+            let head = [word(b"FT.DICTADD"), name.clone()];
+            commands.push(head.into_iter().chain(words.iter().cloned()).collect());
+        }
+        for (name, suggestions) in lock(&self.suggestions).iter() {
+            for suggestion in suggestions.iter() {
+                let score = suggestion.score.to_string();
+                let mut words =
+                    vec![word(b"FT.SUGADD"), name.clone(), word(suggestion.text.as_bytes()), word(score.as_bytes())];
+                if let Some(payload) = suggestion.payload {
+                    words.extend([word(b"PAYLOAD"), word(payload)]);
+                }
+                commands.push(words);
+            }
+        }
+        commands
+    }
+
+    /// A file has a command for [`Search::take_expected`].
+    pub fn expect(&self, command: Words) {
+        lock(&self.expected).push(command);
+    }
+
+    /// Takes the commands of a file that was loaded.
+    pub fn take_expected(&self) -> Vec<Words> {
+        std::mem::take(&mut lock(&self.expected))
+    }
+}

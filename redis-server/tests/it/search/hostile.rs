@@ -1,0 +1,98 @@
+//! Wrong calls get errors that name what is wrong, in bounded time.
+
+use std::time::{Duration, Instant};
+
+use super::{ask, run};
+use crate::support::server::Server;
+
+/// Calls and their errors. Those without a mark in front are RediSearch's.
+const ERRORS: &[(&str, &str)] = &[
+    ("FT.CREATE i SCHEMA t TEXT", "Index already exists"),
+    ("FT.CREATE x SCHEMA t FOO", "Invalid field type for field `t`"),
+    ("FT.CREATE x SCHEMA t", "Invalid field type for field `t`"),
+    ("FT.CREATE x ON HASH PREFIX 1", "Bad arguments for PREFIX: Expected an argument, but none provided"),
+    ("FT.CREATE x ON FOO SCHEMA t TEXT", "Invalid rule type: FOO"),
+    ("FT.CREATE x SCHEMA t TEXT t TEXT", "Duplicate field in schema - t"),
+    (
+        "FT.CREATE x SCHEMA v VECTOR FLAT 6 TYPE FLOAT32 DIM 2 DISTANCE_METRIC L2",
+        "VECTOR fields are not supported (field `v`): expected TEXT, TAG, NUMERIC or GEO",
+    ),
+    ("FT.CREATE x SCHEMA t TEXT PHONETIC dm:en", "PHONETIC is not supported (field `t`)"),
+    ("FT.CREATE x TEMPORARY 5 SCHEMA t TEXT", "TEMPORARY indexes are not supported"),
+    ("FT.CREATE x SCORE 2 SCHEMA t TEXT", "Invalid score"),
+    ("FT.CREATE x FILTER '@a >' SCHEMA t TEXT", "Syntax error at offset 4"),
+    ("FT.SEARCH none *", "none: no such index"),
+    ("FT.SEARCH i (a", "Syntax error at offset 1 near a"),
+    ("FT.SEARCH i * LIMIT a b", "LIMIT needs two numeric arguments"),
+    ("FT.SEARCH i * LIMIT 0 1000001", "LIMIT exceeds maximum of 1000000"),
+    ("FT.SEARCH i * FOO", "Unknown argument `FOO` at position 1 for <main>"),
+    ("FT.SEARCH i * SORTBY zz", "Property `zz` not loaded nor in schema"),
+    ("FT.SEARCH i * SCORER FOO", "No such scorer FOO"),
+    ("FT.SEARCH i * DIALECT 9", "DIALECT requires a non negative integer >=1 and <= 4"),
+    ("FT.SEARCH i * LANGUAGE foo", "No such language"),
+    ("FT.SEARCH i $q DIALECT 2", "No such parameter `q`"),
+    ("FT.SEARCH i * PARAMS 1 q DIALECT 2", "Parameters must be specified in PARAM VALUE pairs"),
+    ("FT.SEARCH i * FILTER n a 2", "Bad lower range: a"),
+    ("FT.INFO none", "Unknown index name"),
+    ("FT.DROPINDEX none", "Unknown Index name"),
+    ("FT.TAGVALS i t", "Not a tag field"),
+    ("FT.TAGVALS i zz", "No such field"),
+    ("FT.ALTER i SCHEMA ADD t TEXT", "Duplicate field in schema - t"),
+    ("FT.ALIASADD a none", "Unknown index name (or name is an alias itself)"),
+    ("FT.ALIASDEL a", "Alias does not exist"),
+    ("FT.AGGREGATE i * GROUPBY 1 t", "Bad arguments for GROUPBY: Unknown property `t`. Did you mean `@t`?"),
+    ("FT.AGGREGATE i * GROUPBY 1 @t REDUCE FOO 0", "No such reducer: FOO"),
+    ("FT.AGGREGATE i * GROUPBY 1 @zz", "No such property `zz`"),
+    ("FT.CURSOR READ i 99", "Cursor not found"),
+    ("FT.CURSOR DEL i 99", "Cursor does not exist"),
+    ("FT.DICTDUMP none", "could not open dict key"),
+    ("FT.CONFIG SET FOO 1", "Invalid option"),
+    ("FT.CONFIG SET DEFAULT_DIALECT 9", "Invalid value for DEFAULT_DIALECT: expected 1 to 4"),
+];
+
+#[test]
+fn errors_name_what_is_wrong() {
+    let server = Server::start();
+    let client = &mut server.connect();
+    run(client, "FT.CREATE i SCHEMA t TEXT n NUMERIC g TAG");
+    for (line, expected) in ERRORS {
+        let reply = ask(client, line);
+        assert!(reply.is_error(), "{line}: {reply:?}");
+        assert_eq!(reply.text(), *expected, "{line}");
+    }
+    run(client, "SELECT 1");
+    assert_eq!(ask(client, "FT.CREATE y SCHEMA t TEXT").text(), "Cannot create index on db != 0");
+    run(client, "SELECT 0");
+    run(client, "ACL SETUSER part on nopass +@all ~d:*");
+    run(client, "AUTH part x");
+    assert!(ask(client, "FT.SEARCH i *").text().starts_with("NOPERM"));
+}
+
+/// Deep, wide and expensive queries end, by their time at the latest, and others are served meanwhile.
+#[test]
+fn expensive_queries_end() {
+    let server = Server::start();
+    let (client, other) = (&mut server.connect(), &mut server.connect());
+    run(client, "FT.CREATE i SCHEMA t TEXT n NUMERIC");
+    for n in 0..20_000 {
+        client.send(&["HSET", &format!("k{n}"), "t", &format!("word{n} common w{}", n % 7), "n", &n.to_string()]);
+    }
+    (0..20_000).for_each(|_| drop(client.reply()));
+    let deep = "(".repeat(100_000);
+    let wide = (0..100_000).map(|n| format!("w{n}")).collect::<Vec<_>>().join("|");
+    let stars = format!("w'{}'", "*a".repeat(500));
+    let calls: &[&[&str]] = &[
+        &["FT.SEARCH", "i", &deep],
+        &["FT.SEARCH", "i", &wide],
+        &["FT.SEARCH", "i", &stars, "DIALECT", "2"],
+        &["FT.SEARCH", "i", "*", "LIMIT", "0", "1000000", "SORTBY", "t", "TIMEOUT", "50"],
+        &["FT.AGGREGATE", "i", "*", "LOAD", "*", "SORTBY", "2", "@t", "DESC", "TIMEOUT", "50"],
+    ];
+    for call in calls {
+        let began = Instant::now();
+        client.send(call);
+        run(other, "PING");
+        drop(client.reply());
+        assert!(began.elapsed() < Duration::from_secs(20), "{:?}", &call[..2]);
+    }
+}
