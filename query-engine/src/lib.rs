@@ -30,6 +30,7 @@ mod schema;
 mod spell;
 mod suggest;
 mod text;
+pub mod vector;
 
 pub use aggregate::{AggregateError, Aggregation, Fetch, KEY, Reducer, ReducerKind, Rows, SCORE, Step};
 pub use document::{Document, DocumentError, Expected, Value};

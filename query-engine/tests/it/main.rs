@@ -8,3 +8,4 @@ mod random;
 mod resp;
 mod search;
 mod synonyms;
+mod vectors;
