@@ -120,10 +120,11 @@ impl Index {
         let columns = source_columns(aggregation);
         let fields: Vec<Option<usize>> = columns.iter().map(|name| self.schema().find(name.as_bytes())).collect();
         let mut table = Table { columns, rows: Vec::new() };
-        let is_partial = self.each_scored(query, options, aggregation.with_scores, &mut |doc, score| {
+        let is_partial = self.each_scored(query, options, aggregation.with_scores, &mut |doc, score, distance| {
             let value = |(name, field): (&String, &Option<usize>)| match name.as_str() {
                 KEY => Some(Datum::Text(doc.id.clone())),
                 SCORE if aggregation.with_scores => Some(Datum::Number(score)),
+                name if field.is_none() && distance(name).is_some() => distance(name).map(Datum::Number),
                 _ => kept(field.and_then(|field| doc.sort_keys.get(field)))
                     .or_else(|| aggregation.fetch.and_then(|fetch| fetch(&doc.id, name))),
             };

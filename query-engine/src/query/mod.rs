@@ -9,7 +9,7 @@ mod parser;
 
 use std::fmt;
 
-pub(crate) use node::{Kind, Node};
+pub(crate) use node::{HybridPolicy, Kind, Near, Node, VectorQuery};
 pub(crate) use number::significant;
 
 use crate::schema::Schema;
@@ -85,8 +85,22 @@ impl Query {
     /// Leaves only documents that `other` finds too, as FILTER and GEOFILTER of FT.SEARCH do.
     #[must_use]
     pub fn and(self, other: Self) -> Self {
-        let children = vec![other.root, self.root];
-        Self { root: Node::with(Kind::Phrase { exact: false }, children) }
+        let mut root = self.root;
+        if !matches!(&root.kind, Kind::Vector(query) if matches!(query.near, Near::Nearest { .. })) {
+            return Self { root: Node::with(Kind::Phrase { exact: false }, vec![other.root, root]) };
+        }
+        // The nearest are looked for among what the filters leave.
+        root.children = match root.children.pop() {
+            Some(filter) => vec![Node::with(Kind::Phrase { exact: false }, vec![other.root, filter])],
+            None => vec![other.root],
+        };
+        Self { root }
+    }
+
+    /// The properties that distances of vectors become, in the query's order.
+    #[must_use]
+    pub fn distance_names(&self) -> Vec<&str> {
+        self.root.distance_names()
     }
 
     /// Leaves only documents of these ids (INKEYS). They match before anything else, as in FT.EXPLAIN.
@@ -147,6 +161,35 @@ pub enum QueryError {
     GeoPlace,
     /// `ismissing` of a field without INDEXMISSING.
     NotIndexedMissing(String),
+    /// A command in brackets that is neither KNN nor VECTOR_RANGE.
+    VectorCommand {
+        /// Where it begins (bytes).
+        offset: usize,
+        /// Its name.
+        near: String,
+    },
+    /// A vector query of a field that the schema lacks or that has another type.
+    NotAVector {
+        /// Where its name begins (bytes).
+        offset: usize,
+        /// Its name.
+        name: String,
+    },
+    /// A vector has another size than those of its field.
+    VectorSize {
+        /// Its bytes.
+        given: usize,
+        /// The bytes of a vector.
+        expected: usize,
+    },
+    /// A parameter of a vector query is none, is out of its range, or does not fit the others.
+    VectorParameter(&'static str),
+    /// KNN asks for more vectors than can be counted.
+    VectorK,
+    /// A range has a negative radius.
+    VectorRadius(String),
+    /// The name of a distance is a field's, or another distance's.
+    PropertyExists(String),
 }
 
 /// The most operators and parentheses that may be open at once; RediSearch's parser has as many places.
@@ -168,6 +211,24 @@ impl fmt::Display for QueryError {
             Self::NotIndexedMissing(name) => {
                 write!(f, "'ismissing' requires field '{name}' to be defined with 'INDEXMISSING'")
             }
+            Self::VectorCommand { offset, near } => {
+                write!(f, "Syntax error: Expecting Vector Similarity command at offset {offset} near {near}")
+            }
+            Self::NotAVector { offset, name } => {
+                write!(f, "Expected a VECTOR field at offset {offset} near {name}")
+            }
+            Self::VectorSize { given, expected } => write!(
+                f,
+                "Error parsing vector similarity query: query vector blob size ({given}) does not match index's expected size ({expected})."
+            ),
+            Self::VectorParameter(why) => write!(f, "Error parsing vector similarity parameters: {why}"),
+            Self::VectorK => f.write_str(
+                "Error parsing vector similarity query: query KNN K parameter is too large, must not exceed 288230376151711744",
+            ),
+            Self::VectorRadius(radius) => {
+                write!(f, "Error parsing vector similarity query: negative radius ({radius}) given in a range query")
+            }
+            Self::PropertyExists(name) => write!(f, "Property `{name}` already exists in schema"),
         }
     }
 }

@@ -2,6 +2,7 @@
 
 mod explain;
 mod hostile;
+mod knn;
 mod model;
 mod oracle;
 mod random;
