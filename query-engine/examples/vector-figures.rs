@@ -79,6 +79,29 @@ fn figures(name: &str, element: ElementType, vectors: &[Vec<f64>]) -> Result<(),
             hits.count() as f64 / (QUERIES * K) as f64
         );
     }
+    for share in [1000, 100, 30, 10, 3] {
+        filtered(&graph, &queries, share)?;
+    }
+    Ok(())
+}
+
+/// The ten nearest of one vector in `share`: by a walk of the graph that skips the others, and by comparing all of them.
+fn filtered(graph: &VectorIndex, queries: &[Vector], share: usize) -> Result<(), Box<dyn Error>> {
+    let accept = |label: u64| label.is_multiple_of(share as u64);
+    let labels: Vec<u64> = (0..graph.len() as u64).step_by(share).collect();
+    let started = cpu_seconds()?;
+    let walked: usize = queries
+        .iter()
+        .map(|query| graph.nearest(query, &Nearest { accept: Some(&accept), ..Nearest::new(K) }).len())
+        .sum();
+    let walk = (cpu_seconds()? - started) * 1e6 / QUERIES as f64;
+    let started = cpu_seconds()?;
+    let compared: usize = queries.iter().map(|query| graph.nearest_of(query, K, &labels, None).len()).sum();
+    let compare = (cpu_seconds()? - started) * 1e6 / QUERIES as f64;
+    println!(
+        "  filter of {} vectors: walk {walk:.1} us, compare all {compare:.1} us ({walked} and {compared} found)",
+        labels.len()
+    );
     Ok(())
 }
 

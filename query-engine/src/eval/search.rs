@@ -156,6 +156,9 @@ impl fmt::Display for SearchError {
 
 impl std::error::Error for SearchError {}
 
+/// Gives the distance of a name.
+type ByName<'d> = dyn Fn(&str) -> Option<f64> + 'd;
+
 /// Documents between two questions of [`SearchOptions::is_over`].
 const ASK_EVERY: u64 = 100;
 
@@ -204,7 +207,7 @@ impl Index {
         query: &Query,
         options: &SearchOptions<'_>,
         with_scores: bool,
-        each: &mut dyn FnMut(&Doc, f64, &dyn Fn(&str) -> Option<f64>),
+        each: &mut dyn FnMut(&Doc, f64, &ByName<'_>),
     ) -> bool {
         let options = SearchOptions { explain: false, ..*options };
         let distances = RefCell::default();

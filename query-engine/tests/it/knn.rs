@@ -148,18 +148,7 @@ fn filtered_answers_are_those_of_a_scan_while_documents_change() {
                 hits += found.iter().filter(|(id, _)| ids(expected).contains(&id.as_str())).count();
                 expected_hits += expected.len();
             }
-            for radius in [0.0, 0.8, 1.5] {
-                let text = format!("@flat:[VECTOR_RANGE {radius} $v]=>{{$yield_distance_as: d}}");
-                let text = if *filter == "*" { text } else { format!("{text} {filter}") };
-                let all_within = SearchOptions {
-                    limit: 3000,
-                    sort_by_distance: Some(DistanceOrder { name: "d", ascending: true }),
-                    ..SearchOptions::default()
-                };
-                let within: Vec<_> = all.iter().filter(|(_, distance)| *distance <= radius).cloned().collect();
-                let found = ask(&index, &text, params, &all_within);
-                assert_eq!(ids(&found), ids(&within), "{text}");
-            }
+            check_ranges(&index, filter, params, &all);
         }
     }
     assert!(hits * 100 >= expected_hits * 95, "{hits} of {expected_hits}");
@@ -175,6 +164,18 @@ fn filtered_answers_are_those_of_a_scan_while_documents_change() {
     }
     assert!(steps > live / 2, "{steps} steps of bounded work");
     assert!(index.memory().vectors < before / 2, "{} of {before}", index.memory().vectors);
+}
+
+/// The documents within a radius are those of `all` that are near enough.
+fn check_ranges(index: &Index, filter: &str, params: &[(&str, &[u8])], all: &[(String, f64)]) {
+    for radius in [0.0, 0.8, 1.5] {
+        let text = format!("@flat:[VECTOR_RANGE {radius} $v]=>{{$yield_distance_as: d}}");
+        let text = if filter == "*" { text } else { format!("{text} {filter}") };
+        let sort_by_distance = Some(DistanceOrder { name: "d", ascending: true });
+        let options = SearchOptions { limit: 3000, sort_by_distance, ..SearchOptions::default() };
+        let within: Vec<_> = all.iter().filter(|(_, distance)| *distance <= radius).cloned().collect();
+        assert_eq!(ids(&ask(index, &text, params, &options)), ids(&within), "{text}");
+    }
 }
 
 fn small() -> Index {
@@ -274,24 +275,20 @@ fn trees_of_vector_queries_are_printed() {
     );
 }
 
+const PARAMS: &[(&str, &[u8])] =
+    &[("v", &[0; 32]), ("short", b"abc"), ("no", b"five"), ("minus", b"-5"), ("huge", b"99999999999999999999")];
+
+/// The text is refused by an error that begins so.
+fn refuse(text: &str, expected: &str) {
+    match parse(text, PARAMS, &schema()) {
+        Ok(query) => panic!("{text}: {}", query.explain(&schema())),
+        Err(error) => assert!(error.to_string().starts_with(expected), "{text}: {error}"),
+    }
+}
+
 #[test]
 fn wrong_vector_queries_are_refused() {
-    let schema = schema();
-    let params: &[(&str, &[u8])] = &[
-        ("v", &[0; 32]),
-        ("short", b"abc"),
-        ("k", b"5"),
-        ("no", b"five"),
-        ("minus", b"-5"),
-        ("huge", b"99999999999999999999"),
-    ];
-    let check = |text: &str, expected: &str| match parse(text, params, &schema) {
-        Ok(query) => panic!("{text}: {}", query.explain(&schema)),
-        Err(error) => assert!(error.to_string().starts_with(expected), "{text}: {error}"),
-    };
-    let parameters = |text: &str, expected: &str| {
-        check(text, &format!("Error parsing vector similarity parameters: {expected}"));
-    };
+    let check = refuse;
     check(
         "*=>[KNN 5 @flat $short]",
         "Error parsing vector similarity query: query vector blob size (3) does not match index's expected size (32).",
@@ -321,20 +318,6 @@ fn wrong_vector_queries_are_refused() {
         "@flat:[VECTOR_RANGE 1 $v]=>{$yield_distance_as: d} @graph:[VECTOR_RANGE 1 $v]=>{$yield_distance_as: d}",
         "Property `d` already exists",
     );
-    parameters("*=>[KNN 5 @graph $v EF_FUNTIME 10]", "Invalid option");
-    parameters("*=>[KNN 5 @flat $v EF_RUNTIME 10]", "Invalid option");
-    parameters("@flat:[VECTOR_RANGE 1 $v]=>{$epsilon: 0.5}", "Invalid option");
-    parameters("*=>[KNN 5 @graph $v EF_RUNTIME -42]", "Invalid value was given");
-    parameters("*=>[KNN 5 @graph $v EF_RUNTIME 2.5]", "Invalid value was given");
-    parameters("@graph:[VECTOR_RANGE 1 $v]=>{$epsilon: -1}", "Invalid value was given");
-    parameters("*=>[KNN 5 @graph $v EF_RUNTIME 5 EF_RUNTIME 6]", "Parameter was specified twice");
-    parameters("*=>[KNN 5 @graph $v EF_RUNTIME 5]=>{$ef_runtime: 6}", "Parameter was specified twice");
-    parameters("*=>[KNN 5 @graph $v EPSILON 0.5]", "range query attributes were sent for a non-range query");
-    parameters("*=>[KNN 5 @graph $v BATCH_SIZE 5]", "hybrid query attributes were sent for a non-hybrid query");
-    parameters("@graph:[VECTOR_RANGE 1 $v]=>{$batch_size: 1}", "hybrid query attributes were sent");
-    parameters("@n:[0 1]=>[KNN 5 @graph $v HYBRID_POLICY FAST]", "invalid hybrid policy was given");
-    parameters("@n:[0 1]=>[KNN 5 @graph $v HYBRID_POLICY ADHOC_BF BATCH_SIZE 5]", "'batch size' is irrelevant");
-    parameters("@n:[0 1]=>[KNN 5 @graph $v HYBRID_POLICY ADHOC_BF EF_RUNTIME 5]", "'EF_RUNTIME' is irrelevant");
     for text in [
         "*=>[KNN",
         "*=>[KNN]",
@@ -356,9 +339,30 @@ fn wrong_vector_queries_are_refused() {
     ] {
         check(text, "Syntax error");
     }
-    let old = ParseOptions { params, ..ParseOptions::default() };
+    let (schema, old) = (schema(), ParseOptions { params: PARAMS, ..ParseOptions::default() });
     assert!(matches!(Query::parse(b"*=>[KNN 5 @flat $v]", &schema, &old), Err(QueryError::Syntax { .. })));
     assert!(matches!(Query::parse(b"@flat:[VECTOR_RANGE 5 $v]", &schema, &old), Err(QueryError::Syntax { .. })));
+}
+
+#[test]
+fn wrong_parameters_of_vector_queries_are_refused() {
+    let parameters = |text: &str, expected: &str| {
+        refuse(text, &format!("Error parsing vector similarity parameters: {expected}"));
+    };
+    parameters("*=>[KNN 5 @graph $v EF_FUNTIME 10]", "Invalid option");
+    parameters("*=>[KNN 5 @flat $v EF_RUNTIME 10]", "Invalid option");
+    parameters("@flat:[VECTOR_RANGE 1 $v]=>{$epsilon: 0.5}", "Invalid option");
+    parameters("*=>[KNN 5 @graph $v EF_RUNTIME -42]", "Invalid value was given");
+    parameters("*=>[KNN 5 @graph $v EF_RUNTIME 2.5]", "Invalid value was given");
+    parameters("@graph:[VECTOR_RANGE 1 $v]=>{$epsilon: -1}", "Invalid value was given");
+    parameters("*=>[KNN 5 @graph $v EF_RUNTIME 5 EF_RUNTIME 6]", "Parameter was specified twice");
+    parameters("*=>[KNN 5 @graph $v EF_RUNTIME 5]=>{$ef_runtime: 6}", "Parameter was specified twice");
+    parameters("*=>[KNN 5 @graph $v EPSILON 0.5]", "range query attributes were sent for a non-range query");
+    parameters("*=>[KNN 5 @graph $v BATCH_SIZE 5]", "hybrid query attributes were sent for a non-hybrid query");
+    parameters("@graph:[VECTOR_RANGE 1 $v]=>{$batch_size: 1}", "hybrid query attributes were sent");
+    parameters("@n:[0 1]=>[KNN 5 @graph $v HYBRID_POLICY FAST]", "invalid hybrid policy was given");
+    parameters("@n:[0 1]=>[KNN 5 @graph $v HYBRID_POLICY ADHOC_BF BATCH_SIZE 5]", "'batch size' is irrelevant");
+    parameters("@n:[0 1]=>[KNN 5 @graph $v HYBRID_POLICY ADHOC_BF EF_RUNTIME 5]", "'EF_RUNTIME' is irrelevant");
 }
 
 #[test]

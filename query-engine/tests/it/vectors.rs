@@ -158,7 +158,7 @@ fn hnsw_keeps_its_recall_while_vectors_go_and_change() {
         blobs.iter().step_by(200).map(|blob| options(Algorithm::FLAT).vector(blob).expect("the right size")).collect();
     let check = |graph: &VectorIndex, flat: &VectorIndex, what: &str| {
         let all = recall(graph, flat, &queries, &Nearest::new(10));
-        let third = |label: u64| label % 3 == 0;
+        let third = |label: u64| label.is_multiple_of(3);
         let filtered = recall(graph, flat, &queries, &Nearest { accept: Some(&third), ..Nearest::new(10) });
         println!("{what}: recall@10 {all}, of a third {filtered}, {} bytes per vector", graph.memory() / graph.len());
         assert!(all >= 0.95 && filtered >= 0.95, "{what}: {all} {filtered}");

@@ -1,6 +1,6 @@
 //! Words, phrases, affixes, fuzzy words, and attributes.
 
-use super::{Item, Parser, vector};
+use super::{Attribute, Item, Parser, vector};
 use crate::query::lexer::Token;
 use crate::query::node::{Kind, Node};
 use crate::query::{MAX_DEPTH, QueryError};
@@ -165,7 +165,7 @@ impl Parser<'_> {
     }
 
     /// Names and values, behind the brace.
-    pub(super) fn attribute_list(&mut self) -> Result<Vec<(Vec<u8>, Vec<u8>)>, QueryError> {
+    pub(super) fn attribute_list(&mut self) -> Result<Vec<Attribute>, QueryError> {
         let mut token = self.lexer.next();
         let mut pairs = Vec::new();
         while let Token::Attribute(name) = &token {

@@ -29,6 +29,9 @@ pub(super) fn parse(text: &[u8], schema: &Schema, options: &ParseOptions<'_>) ->
     }
 }
 
+/// An attribute's name and value.
+type Attribute = (Vec<u8>, Vec<u8>);
+
 /// An item on the stack.
 #[derive(Debug)]
 enum Item {

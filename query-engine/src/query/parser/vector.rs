@@ -1,6 +1,6 @@
 //! `=>[KNN …]` and `[VECTOR_RANGE …]`.
 
-use super::{Item, Parser};
+use super::{Attribute, Item, Parser};
 use crate::query::QueryError;
 use crate::query::lexer::Token;
 use crate::query::node::{FieldName, HybridPolicy, Kind, Near, Node, VectorQuery};
@@ -94,7 +94,7 @@ impl Parser<'_> {
     }
 
     /// Names with values up to the bracket; `AS` is the name of the distance and stands last.
-    fn nearest_attributes(&mut self) -> Result<Vec<(Vec<u8>, Vec<u8>)>, QueryError> {
+    fn nearest_attributes(&mut self) -> Result<Vec<Attribute>, QueryError> {
         let mut attributes = Vec::new();
         loop {
             let name = match self.lexer.next() {
