@@ -31,6 +31,7 @@ mod spell;
 mod suggest;
 mod text;
 pub mod vector;
+pub mod vector_set;
 
 pub use aggregate::{AggregateError, Aggregation, Fetch, KEY, Reducer, ReducerKind, Rows, SCORE, Step};
 pub use document::{Document, DocumentError, Expected, Value};

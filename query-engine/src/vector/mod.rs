@@ -300,13 +300,18 @@ impl VectorIndex {
 
     /// Adds a vector of this index' form.
     pub(crate) fn insert(&mut self, label: u64, vector: &Vector) -> Result<(), VectorError> {
+        self.insert_with(label, vector, None)
+    }
+
+    /// Adds a vector of this index' form, with another EF_CONSTRUCTION than the index'.
+    pub(crate) fn insert_with(&mut self, label: u64, vector: &Vector, ef: Option<usize>) -> Result<(), VectorError> {
         self.remove(label);
         let slot = u32::try_from(self.labels.len()).ok().filter(|slot| *slot < u32::MAX).ok_or(VectorError::Full)?;
         self.vectors.push(vector);
         self.labels.push(label);
         self.slots.insert(label, slot);
         if let Some(graph) = &mut self.graph {
-            graph.push(&self.vectors, slot);
+            graph.push(&self.vectors, slot, ef);
         }
         Ok(())
     }
@@ -376,6 +381,43 @@ impl VectorIndex {
         let mut neighbours = self.labelled(found);
         neighbours.truncate(k);
         neighbours
+    }
+
+    /// The exact nearest vectors, the nearest first.
+    pub(crate) fn exact(&self, query: &Vector, search: &Nearest<'_>) -> Vec<Neighbour> {
+        let accepts = |slot: &u32| search.accept.is_none_or(|accept| accept(self.labels[*slot as usize]));
+        let slots = (0..self.labels.len() as u32).filter(accepts);
+        let found = self.scan(query, search.k.min(self.len()), slots, search.is_over);
+        self.labelled(found)
+    }
+
+    /// A label's vector.
+    pub(crate) fn vector(&self, label: u64) -> Option<Vector> {
+        Some(self.vectors.row(*self.slots.get(&label)?).to_vector())
+    }
+
+    /// A label's elements, of length 1 if vectors are compared by angle.
+    pub(crate) fn decode(&self, label: u64) -> Option<Vec<f32>> {
+        Some(self.vectors.decode(*self.slots.get(&label)?))
+    }
+
+    /// The label of a number, whatever its size.
+    pub(crate) fn label_at(&self, number: u64) -> Option<u64> {
+        let at = number.checked_rem(self.labels.len() as u64)?;
+        self.labels.get(at as usize).copied()
+    }
+
+    /// The links of a label in the graph, from its highest level down to 0.
+    pub(crate) fn links(&self, label: u64) -> Option<Vec<Vec<Neighbour>>> {
+        let (slot, graph) = (*self.slots.get(&label)?, self.graph.as_ref()?);
+        let link = |&other: &u32| Found { distance: self.vectors.between(slot, other), slot: other };
+        let levels = graph.neighbours(slot);
+        Some(levels.into_iter().map(|links| self.labelled(links.iter().map(link).collect())).collect())
+    }
+
+    /// The highest level of the graph.
+    pub(crate) fn max_level(&self) -> usize {
+        self.graph.as_ref().map_or(0, Graph::max_level)
     }
 
     /// The exact nearest vectors of these labels, the nearest first.

@@ -208,6 +208,21 @@ impl Vector {
     }
 }
 
+impl Row<'_> {
+    pub(super) fn to_vector(self) -> Vector {
+        let (elements, scale) = match self {
+            Row::F32(row) => (Elements::F32(row.to_vec()), 1.0),
+            Row::F64(row) => (Elements::F64(row.to_vec()), 1.0),
+            Row::F16(row) => (Elements::F16(row.to_vec()), 1.0),
+            Row::Bf16(row) => (Elements::Bf16(row.to_vec()), 1.0),
+            Row::I8(row, scale) => (Elements::I8(row.to_vec()), scale),
+            Row::U8(row, scale) => (Elements::U8(row.to_vec()), scale),
+            Row::Bits(row) => (Elements::Bits(row.to_vec()), 1.0),
+        };
+        Vector { elements, scale }
+    }
+}
+
 /// Rows of one width, in blocks: growing moves no block, and the last ones are given back.
 #[derive(Clone, Debug)]
 pub(super) struct Blocks<T> {

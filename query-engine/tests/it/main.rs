@@ -9,4 +9,5 @@ mod random;
 mod resp;
 mod search;
 mod synonyms;
+mod vector_sets;
 mod vectors;

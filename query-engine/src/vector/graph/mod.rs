@@ -30,8 +30,9 @@ impl Graph {
         Self { links: Links::new(most), entry: None, most, ef_construction, random: seed }
     }
 
-    /// Adds the last vector of the store.
-    pub(super) fn push(&mut self, vectors: &Vectors, slot: u32) {
+    /// Adds the last vector of the store, with `ef` instead of EF_CONSTRUCTION if given.
+    pub(super) fn push(&mut self, vectors: &Vectors, slot: u32, ef: Option<usize>) {
+        let ef = ef.unwrap_or(self.ef_construction);
         let level = self.random_level();
         self.links.push(slot, level);
         let Some(entry) = self.entry else {
@@ -45,7 +46,7 @@ impl Graph {
             near = self.greedy(vectors, query, near, level);
         }
         for level in (0..=level.min(top)).rev() {
-            let found = self.beam(vectors, query, near, level, self.ef_construction, None, None);
+            let found = self.beam(vectors, query, near, level, ef, None, None);
             near = found.first().copied().unwrap_or(near);
             self.connect(vectors, level, slot, &found);
         }
@@ -121,6 +122,15 @@ impl Graph {
         (worst.slot != slot).then_some(worst.slot)
     }
 
+    /// The links of a node, from its highest level down to 0.
+    pub(super) fn neighbours(&self, slot: u32) -> Vec<&[u32]> {
+        (0..=self.links.level(slot)).rev().map(|level| self.links.of(level, slot)).collect()
+    }
+
+    pub(super) fn max_level(&self) -> usize {
+        self.entry.map_or(0, |entry| self.links.level(entry))
+    }
+
     pub(super) fn memory(&self) -> usize {
         self.links.memory()
     }
@@ -143,7 +153,7 @@ impl Graph {
         }
         self.links.swap_remove(slot, last);
         vectors.swap_remove(slot as usize);
-        self.entry = self.entry.map(renamed).or_else(|| self.links.highest()).or((last > 0).then_some(0));
+        self.entry = self.entry.map(renamed).or_else(|| self.links.highest()).or_else(|| (last > 0).then_some(0));
         for (level, at) in lonely {
             self.reconnect(vectors, level, renamed(at));
         }
