@@ -8,7 +8,7 @@ use std::sync::Arc;
 use super::build::Context;
 use super::matches::{Boxed, virtual_record};
 use super::score::{Explanation, Level, Scorer, Scoring};
-use super::vectors::{Distances, nearest_name};
+use super::vectors::Distances;
 use crate::index::Index;
 use crate::index::docs::{Doc, SortKey};
 use crate::index::postings::DocNumber;
@@ -71,8 +71,8 @@ pub struct SearchOptions<'o> {
     pub payload: &'o [u8],
     /// Sort by a field instead of by scores, which are then 0 unless [`Self::with_scores`].
     pub sort_by: Option<SortBy<'o>>,
-    /// Sort by a distance instead of by a field or scores. If neither is asked, the answer of `=>[KNN …]` is sorted by its
-    /// distance.
+    /// Sort by a distance instead of by a field or scores. As in RediSearch, `=>[KNN …]` alone does not ask for that:
+    /// [`Query::nearest_name`] is its distance.
     pub sort_by_distance: Option<DistanceOrder<'o>>,
     /// Score although the order is a field's.
     pub with_scores: bool,
@@ -182,9 +182,6 @@ impl Index {
         if window > MAX_WINDOW {
             return Err(SearchError::Window);
         }
-        let nearest = nearest_name(query.root()).filter(|_| options.sort_by.is_none());
-        let nearest = nearest.map(|name| DistanceOrder { name, ascending: true });
-        let options = &SearchOptions { sort_by_distance: options.sort_by_distance.or(nearest), ..*options };
         let distances = RefCell::default();
         let mut collector = Collector { options, kept: Vec::new(), window };
         let (total, is_partial) = self.each_match(query, options, &distances, &mut |matches, number, doc, scoring| {

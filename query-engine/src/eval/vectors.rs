@@ -1,11 +1,12 @@
 //! Vector queries: which documents are near enough, and their distances.
 
 use super::build::Context;
-use super::matches::{Boxed, Collected, Empty};
+use super::matches::{Boxed, Collected, Empty, Matches};
+use super::record::Record;
 use crate::index::postings::DocNumber;
 use crate::index::{FieldIndex, Index};
-use crate::query::{HybridPolicy, Kind, Near, Node, VectorQuery};
-use crate::vector::{Nearest, Neighbour, VectorIndex, Within};
+use crate::query::{HybridPolicy, Near, Node, VectorQuery};
+use crate::vector::{Nearest, Neighbour, Vector, VectorIndex, Within};
 
 /// The distances that one vector query gave to documents.
 #[derive(Clone, Debug)]
@@ -21,7 +22,8 @@ pub(crate) struct Distances(Vec<Yield>);
 
 impl Distances {
     fn add(&mut self, name: Option<&String>, neighbours: &[Neighbour]) {
-        let Some(name) = name.cloned() else { return };
+        // The filter of the nearest documents is evaluated twice: to find them, and for their scores.
+        let Some(name) = name.filter(|name| self.0.iter().all(|known| known.name != **name)).cloned() else { return };
         let mut distances: Vec<_> = neighbours.iter().map(|found| (found.label, found.distance)).collect();
         distances.sort_unstable_by_key(|(number, _)| *number);
         self.0.push(Yield { name, distances });
@@ -43,20 +45,26 @@ impl Distances {
 
 impl<'i> Context<'i, '_> {
     pub(super) fn vector(&self, node: &Node, query: &VectorQuery) -> Boxed<'i> {
-        let Some(FieldIndex::Vectors(vectors)) = query.field.id.map(|field| self.index.field_index(field)) else {
+        let field = query.field.id.map(|field| self.index.field_index(field));
+        let (Some(FieldIndex::Vectors(vectors)), Some(vector)) = (field, &query.vector) else {
             return Box::new(Empty);
         };
-        let found = match (query.near, node.children.first()) {
+        let filter = node.children.first();
+        let found = match (query.near, filter) {
             (Near::Nearest { k, ef_runtime, policy, .. }, Some(filter)) => {
                 let numbers = self.matching(filter);
-                self.filtered(vectors, query, &numbers, Nearest { ef_runtime, ..Nearest::new(k) }, policy)
+                self.filtered(vectors, vector, &numbers, Nearest { ef_runtime, ..Nearest::new(k) }, policy)
             }
-            (near, _) => self.unfiltered(vectors, query, near),
+            (near, _) => self.unfiltered(vectors, vector, near),
         };
         self.is_over();
         self.distances.borrow_mut().add(query.yields.as_ref(), &found);
-        let numbers = found.iter().map(|found| found.label).collect();
-        Box::new(Collected::new(numbers, node.weight, true))
+        // A distance is no score; the filter's is.
+        let near = Collected::new(found.iter().map(|found| found.label).collect(), 0.0, false);
+        match filter {
+            Some(filter) => Box::new(Among { near, filter: self.build(filter) }),
+            None => Box::new(near),
+        }
     }
 
     /// The live documents that a filter matches.
@@ -72,16 +80,12 @@ impl<'i> Context<'i, '_> {
         numbers
     }
 
-    fn unfiltered(&self, vectors: &VectorIndex, query: &VectorQuery, near: Near) -> Vec<Neighbour> {
+    fn unfiltered(&self, vectors: &VectorIndex, vector: &Vector, near: Near) -> Vec<Neighbour> {
         let is_live = live(self.index);
         let (accept, is_over) = (is_live.as_deref(), self.is_over);
         match near {
-            Near::Nearest { k, ef_runtime, .. } => {
-                vectors.nearest(&query.vector, &Nearest { k, ef_runtime, accept, is_over })
-            }
-            Near::Within { radius, epsilon } => {
-                vectors.within(&query.vector, &Within { radius, epsilon, accept, is_over })
-            }
+            Near::Nearest { k, ef_runtime, .. } => vectors.nearest(vector, &Nearest { k, ef_runtime, accept, is_over }),
+            Near::Within { radius, epsilon } => vectors.within(vector, &Within { radius, epsilon, accept, is_over }),
         }
     }
 
@@ -89,18 +93,18 @@ impl<'i> Context<'i, '_> {
     fn filtered(
         &self,
         vectors: &VectorIndex,
-        query: &VectorQuery,
+        vector: &Vector,
         numbers: &[DocNumber],
         search: Nearest<'_>,
         policy: Option<HybridPolicy>,
     ) -> Vec<Neighbour> {
         let is_cheap = || vectors.scan_is_cheaper(numbers.len(), &search);
         if policy == Some(HybridPolicy::AdHoc) || policy.is_none() && is_cheap() {
-            return vectors.nearest_of(&query.vector, search.k, numbers, self.is_over);
+            return vectors.nearest_of(vector, search.k, numbers, self.is_over);
         }
         let accept = |number: DocNumber| numbers.binary_search(&number).is_ok();
         let search = Nearest { accept: Some(&accept), is_over: self.is_over, ..search };
-        vectors.nearest(&query.vector, &search)
+        vectors.nearest(vector, &search)
     }
 }
 
@@ -112,10 +116,23 @@ fn live(index: &Index) -> Option<Box<dyn Fn(DocNumber) -> bool + '_>> {
 /// Documents between two questions whether the query is over.
 const ASK_EVERY: u64 = 128;
 
-/// Whether a query's answer is the nearest documents, and the name of their distance.
-pub(super) fn nearest_name(root: &Node) -> Option<&str> {
-    match &root.kind {
-        Kind::Vector(query) if matches!(query.near, Near::Nearest { .. }) => query.yields.as_deref(),
-        _ => None,
+/// The nearest documents of a filter: they match as the filter's do.
+struct Among<'i> {
+    near: Collected,
+    filter: Boxed<'i>,
+}
+
+impl Matches for Among<'_> {
+    fn seek(&mut self, target: DocNumber) -> Option<DocNumber> {
+        let found = self.near.seek(target)?;
+        self.filter.seek(found)
+    }
+
+    fn estimate(&self) -> u64 {
+        self.near.estimate()
+    }
+
+    fn record(&self) -> Record<'_> {
+        self.filter.record()
     }
 }

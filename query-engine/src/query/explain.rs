@@ -95,7 +95,7 @@ fn write_vector(out: &mut String, query: &VectorQuery, node: &Node, schema: &Sch
             let radius = general(radius);
             write!(
                 out,
-                "Vectors that are within {radius} distance unit from `${param}` in vector index associated with field @{name}"
+                "Vectors that are within {radius} distance radius from `${param}` in vector index associated with field @{name}"
             )
         }
     };
@@ -117,7 +117,8 @@ fn write_children(out: &mut String, opening: &str, node: &Node, schema: &Schema,
 fn write_fields(out: &mut String, node: &Node, schema: &Schema) {
     if node.fields == 0 {
         out.push_str("@NULL:");
-    } else if node.fields != ALL_FIELDS && !matches!(node.kind, Kind::Numeric { .. } | Kind::Geo { .. } | Kind::Ids(_))
+    } else if node.fields != ALL_FIELDS
+        && !matches!(node.kind, Kind::Numeric { .. } | Kind::Geo { .. } | Kind::Ids(_) | Kind::Vector(_))
     {
         let names: Vec<&str> = schema.masked(node.fields).map(|field| field.name.as_str()).collect();
         let _ = write!(out, "@{}:", names.join("|"));

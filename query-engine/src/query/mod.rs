@@ -116,6 +116,15 @@ impl Query {
         self.root.restrict(mask);
     }
 
+    /// The distance of `=>[KNN …]`. FT.AGGREGATE gives rows by it; FT.SEARCH sorts by scores unless SORTBY names it.
+    #[must_use]
+    pub fn nearest_name(&self) -> Option<&str> {
+        match &self.root.kind {
+            Kind::Vector(query) if matches!(query.near, Near::Nearest { .. }) => query.yields.as_deref(),
+            _ => None,
+        }
+    }
+
     pub(crate) fn root(&self) -> &Node {
         &self.root
     }
@@ -168,13 +177,6 @@ pub enum QueryError {
         /// Its name.
         near: String,
     },
-    /// A vector query of a field that the schema lacks or that has another type.
-    NotAVector {
-        /// Where its name begins (bytes).
-        offset: usize,
-        /// Its name.
-        name: String,
-    },
     /// A vector has another size than those of its field.
     VectorSize {
         /// Its bytes.
@@ -184,12 +186,14 @@ pub enum QueryError {
     },
     /// A parameter of a vector query is none, is out of its range, or does not fit the others.
     VectorParameter(&'static str),
-    /// KNN asks for more vectors than can be counted.
-    VectorK,
     /// A range has a negative radius.
     VectorRadius(String),
-    /// The name of a distance is a field's, or another distance's.
+    /// The name of a distance is a field's.
     PropertyExists(String),
+    /// Two distances have this name.
+    PropertyTwice(String),
+    /// One distance has two names.
+    DistanceTwice(String, String),
 }
 
 /// The most operators and parentheses that may be open at once; RediSearch's parser has as many places.
@@ -214,21 +218,19 @@ impl fmt::Display for QueryError {
             Self::VectorCommand { offset, near } => {
                 write!(f, "Syntax error: Expecting Vector Similarity command at offset {offset} near {near}")
             }
-            Self::NotAVector { offset, name } => {
-                write!(f, "Expected a VECTOR field at offset {offset} near {name}")
-            }
             Self::VectorSize { given, expected } => write!(
                 f,
                 "Error parsing vector similarity query: query vector blob size ({given}) does not match index's expected size ({expected})."
             ),
             Self::VectorParameter(why) => write!(f, "Error parsing vector similarity parameters: {why}"),
-            Self::VectorK => f.write_str(
-                "Error parsing vector similarity query: query KNN K parameter is too large, must not exceed 288230376151711744",
-            ),
             Self::VectorRadius(radius) => {
                 write!(f, "Error parsing vector similarity query: negative radius ({radius}) given in a range query")
             }
             Self::PropertyExists(name) => write!(f, "Property `{name}` already exists in schema"),
+            Self::PropertyTwice(name) => write!(f, "Property `{name}` specified more than once"),
+            Self::DistanceTwice(one, other) => {
+                write!(f, "Distance field was specified twice for vector query: {one} and {other}")
+            }
         }
     }
 }

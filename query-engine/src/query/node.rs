@@ -91,7 +91,8 @@ pub(crate) struct VectorQuery {
     pub(crate) field: FieldName,
     /// The name of the parameter that is the vector.
     pub(crate) param: String,
-    pub(crate) vector: Vector,
+    /// `None` finds nothing: the schema has no such field, or it holds no vectors.
+    pub(crate) vector: Option<Vector>,
     pub(crate) near: Near,
     /// The property that the distance becomes.
     pub(crate) yields: Option<String>,

@@ -34,7 +34,7 @@ impl Parser<'_> {
         match self.lexer.next() {
             Token::OpenBrace if is_single => self.tags(first),
             Token::OpenBracket if is_single => {
-                let node = self.bracket(first, name.start)?;
+                let node = self.bracket(first)?;
                 self.push(Some(node), false);
                 Ok(self.lexer.next())
             }
@@ -129,12 +129,12 @@ impl Parser<'_> {
     }
 
     /// `[min max]` and `[longitude latitude radius unit]`, behind the bracket.
-    fn bracket(&mut self, field: FieldName, offset: usize) -> Result<Node, QueryError> {
+    fn bracket(&mut self, field: FieldName) -> Result<Node, QueryError> {
         self.count_leaf()?;
         let token = self.lexer.next();
         if self.modern && matches!(token, Token::Term(_)) {
             if self.is_vector_range(&token) {
-                return self.vector_range(field, offset);
+                return self.vector_range(field);
             }
             // RediSearch has commands for shapes here.
             self.number()?;

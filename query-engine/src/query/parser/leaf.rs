@@ -196,7 +196,7 @@ impl Parser<'_> {
     }
 }
 
-fn apply(node: &mut Node, name: &[u8], value: &[u8]) -> Result<(), QueryError> {
+pub(super) fn apply(node: &mut Node, name: &[u8], value: &[u8]) -> Result<(), QueryError> {
     let text = String::from_utf8_lossy(value);
     let shown = String::from_utf8_lossy(name).into_owned();
     let invalid = || QueryError::AttributeValue { name: shown.clone(), value: text.clone().into_owned() };

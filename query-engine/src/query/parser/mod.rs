@@ -135,6 +135,9 @@ impl Parser<'_> {
             return Ok(self.lexer.next());
         }
         if token == Token::Arrow && self.modern && self.lexer.clone().next() == Token::OpenBracket {
+            if !is_all {
+                self.reduce(Binding::Arrow);
+            }
             self.lexer.next();
             return self.nearest();
         }

@@ -1,5 +1,6 @@
 //! `=>[KNN …]` and `[VECTOR_RANGE …]`.
 
+use super::leaf::apply;
 use super::{Attribute, Item, Parser};
 use crate::query::QueryError;
 use crate::query::lexer::Token;
@@ -7,9 +8,6 @@ use crate::query::node::{FieldName, HybridPolicy, Kind, Near, Node, VectorQuery}
 use crate::query::number::general;
 use crate::schema::{FieldKind, Schema};
 use crate::vector::{Algorithm, VectorOptions};
-
-/// The greatest k, RediSearch's.
-const MAX_K: u64 = 1 << 58;
 
 /// The most attributes of one command, above all that have a meaning.
 const MAX_ATTRIBUTES: usize = 16;
@@ -29,7 +27,7 @@ impl Parser<'_> {
         let (offset, near) = (self.lexer.offset, String::from_utf8_lossy(command).into_owned());
         let k = self.k()?;
         let Token::Modifier(name) = self.lexer.next() else { return Err(self.unexpected()) };
-        let (field, field_offset) = (self.field_name(&name), name.start);
+        let field = self.field_name(&name);
         let Token::Attribute(param) = self.lexer.next() else { return Err(self.unexpected()) };
         let param = self.lexer.text(&param).to_vec();
         let attributes = self.nearest_attributes()?;
@@ -37,31 +35,37 @@ impl Parser<'_> {
             return Err(QueryError::VectorCommand { offset, near });
         }
         let near = Near::Nearest { k, ef_runtime: None, policy: None, batch_size: None };
-        let yields = Some(format!("__{}_score", field.name));
-        let Some(mut query) = self.vector_query(field, field_offset, &param, near)? else {
+        let Some(mut query) = self.vector_query(field, &param, near)? else {
             // The parameter is missing, which is said at the end of the text.
             self.push(None, false);
             return self.end();
         };
-        query.yields = yields;
         for (name, value) in &attributes {
             query.set(name, value)?;
         }
+        let named = query.yields.clone();
+        let default = format!("__{}_score", query.field.name);
+        let mut node = Node::with(Kind::Vector(Box::new(query)), filter.into_iter().collect());
         let mut token = self.lexer.next();
         if token == Token::Arrow {
             if self.lexer.next() != Token::OpenBrace {
                 return Err(self.unexpected());
             }
             for (name, value) in self.attribute_list()? {
-                query.set(&name, &value)?;
+                apply(&mut node, &name, &value)?;
             }
             token = self.lexer.next();
         }
         if token != Token::End {
             return Err(self.unexpected());
         }
-        query.check(self.schema, filter.is_some())?;
-        self.push(Some(Node::with(Kind::Vector(Box::new(query)), filter.into_iter().collect())), false);
+        if let Kind::Vector(query) = &mut node.kind {
+            match (named, &query.yields) {
+                (Some(one), Some(other)) if one != *other => return Err(QueryError::DistanceTwice(one, other.clone())),
+                _ => query.yields.get_or_insert(default),
+            };
+        }
+        self.push(Some(node), false);
         Ok(token)
     }
 
@@ -85,10 +89,10 @@ impl Parser<'_> {
             _ => return Err(self.unexpected()),
         };
         let text = String::from_utf8_lossy(&text).into_owned();
-        match text.parse::<u64>() {
-            Ok(k) if k <= MAX_K => Ok(usize::try_from(k).unwrap_or(usize::MAX)),
-            Ok(_) => Err(QueryError::VectorK),
-            Err(_) if text.bytes().all(|byte| byte.is_ascii_digit()) && !text.is_empty() => Err(QueryError::VectorK),
+        match text.parse::<usize>() {
+            Ok(k) => Ok(k),
+            // Digits of the query that are too many.
+            Err(_) if name.is_empty() => Ok(usize::MAX),
             Err(_) => Err(QueryError::NotANumber { name, value: text }),
         }
     }
@@ -123,7 +127,7 @@ impl Parser<'_> {
     }
 
     /// `radius $vector]`, behind VECTOR_RANGE.
-    pub(super) fn vector_range(&mut self, field: FieldName, offset: usize) -> Result<Node, QueryError> {
+    pub(super) fn vector_range(&mut self, field: FieldName) -> Result<Node, QueryError> {
         let token = self.lexer.next();
         let radius = self.number_from(token)?;
         let Token::Attribute(param) = self.lexer.next() else { return Err(self.unexpected()) };
@@ -134,29 +138,20 @@ impl Parser<'_> {
         if radius < 0.0 {
             return Err(QueryError::VectorRadius(general(radius)));
         }
-        let query = self.vector_query(field, offset, &param, Near::Within { radius, epsilon: None })?;
+        let query = self.vector_query(field, &param, Near::Within { radius, epsilon: None })?;
         Ok(Node::new(query.map_or(Kind::Empty, |query| Kind::Vector(Box::new(query)))))
     }
 
     /// `None` if the parameter is missing.
-    fn vector_query(
-        &mut self,
-        field: FieldName,
-        offset: usize,
-        param: &[u8],
-        near: Near,
-    ) -> Result<Option<VectorQuery>, QueryError> {
+    fn vector_query(&mut self, field: FieldName, param: &[u8], near: Near) -> Result<Option<VectorQuery>, QueryError> {
         let blob = self.param(param);
         if self.missing_param.is_some() {
             return Ok(None);
         }
-        let Some(options) = options(&field, self.schema) else {
-            return Err(QueryError::NotAVector { offset, name: field.name });
-        };
-        let (given, expected) = (blob.len(), options.blob_size());
-        let vector = options.vector(&blob).map_err(|_| QueryError::VectorSize { given, expected })?;
+        let size = |options: VectorOptions| QueryError::VectorSize { given: blob.len(), expected: options.blob_size() };
+        let vector = options(&field, self.schema).map(|options| options.vector(&blob).map_err(|_| size(options)));
         let param = String::from_utf8_lossy(param).into_owned();
-        Ok(Some(VectorQuery { field, param, vector, near, yields: None }))
+        Ok(Some(VectorQuery { field, param, vector: vector.transpose()?, near, yields: None }))
     }
 }
 
@@ -211,6 +206,9 @@ impl VectorQuery {
 
     /// Checks that parameters fit each other and the index.
     fn check(&self, schema: &Schema, is_hybrid: bool) -> Result<(), QueryError> {
+        if self.vector.is_none() {
+            return Ok(());
+        }
         let is_graph =
             options(&self.field, schema).is_some_and(|options| matches!(options.algorithm, Algorithm::Hnsw { .. }));
         match self.near {
@@ -242,8 +240,11 @@ pub(super) fn check_names(root: &Node, schema: &Schema) -> Result<(), QueryError
         if let Kind::Vector(query) = &node.kind {
             query.check(schema, !node.children.is_empty())?;
             if let Some(name) = &query.yields {
-                if names.contains(&name) || schema.find(name.as_bytes()).is_some() {
+                if schema.find(name.as_bytes()).is_some() {
                     return Err(QueryError::PropertyExists(name.clone()));
+                }
+                if names.contains(&name) {
+                    return Err(QueryError::PropertyTwice(name.clone()));
                 }
                 names.push(name);
             }
