@@ -131,7 +131,7 @@ fn filtered_answers_are_those_of_a_scan_while_documents_change() {
             let options = SearchOptions::default();
             let params: &[(&str, &[u8])] = &[("v", &blob), ("k", b"10")];
             let policies: &[&str] = if *filter == "*" {
-                &["", "AS near"]
+                &[""]
             } else {
                 &["", "HYBRID_POLICY ADHOC_BF", "HYBRID_POLICY BATCHES", "HYBRID_POLICY BATCHES BATCH_SIZE 7"]
             };
