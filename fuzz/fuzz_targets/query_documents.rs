@@ -4,11 +4,14 @@
 
 use libfuzzer_sys::fuzz_target;
 use query_engine::Document;
+use query_engine::vector::{Algorithm, ElementType, Metric, VectorOptions};
 use query_engine::{Field, FieldKind, Index, ParseOptions, Query, Schema, SearchOptions, Value};
 
 fuzz_target!(|documents: Vec<(u8, u8, Vec<u8>)>| {
     let tag = FieldKind::Tag { separator: None, case_sensitive: true };
-    let kinds = [FieldKind::TEXT, FieldKind::TAG, tag, FieldKind::Numeric, FieldKind::Geo];
+    let vector = |algorithm| FieldKind::Vector(VectorOptions::new(ElementType::Float16, 1, Metric::Cosine, algorithm));
+    let (flat, graph) = (vector(Algorithm::FLAT), vector(Algorithm::HNSW));
+    let kinds = [FieldKind::TEXT, FieldKind::TAG, tag, FieldKind::Numeric, FieldKind::Geo, flat, graph];
     let fields = kinds.into_iter().enumerate().map(|(at, kind)| Field {
         index_missing: true,
         index_empty: true,
@@ -17,7 +20,7 @@ fuzz_target!(|documents: Vec<(u8, u8, Vec<u8>)>| {
     let mut index = Index::new(Schema::new(fields).expect("the names differ"));
     let all = Query::parse(b"*", index.schema(), &ParseOptions::default()).expect("valid");
     for (id, field, value) in &documents {
-        let document = Document::new(std::slice::from_ref(id), vec![(usize::from(*field % 5), Value::Text(value))]);
+        let document = Document::new(std::slice::from_ref(id), vec![(usize::from(*field % 7), Value::Text(value))]);
         let is_there = index.put(&document).is_ok();
         assert_eq!(index.contains(&[*id]), is_there);
         let found =

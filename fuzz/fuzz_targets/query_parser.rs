@@ -6,6 +6,7 @@ use std::sync::LazyLock;
 
 use libfuzzer_sys::fuzz_target;
 use query_engine::Query;
+use query_engine::vector::{Algorithm, ElementType, Metric, VectorOptions};
 use query_engine::{Dialect, Document, Field, FieldKind, Index, ParseOptions, Schema, SearchOptions, Value};
 
 static INDEX: LazyLock<Index> = LazyLock::new(|| {
@@ -16,6 +17,8 @@ static INDEX: LazyLock<Index> = LazyLock::new(|| {
         Field::new("g", FieldKind::TAG),
         Field::new("n", FieldKind::Numeric),
         Field::new("p", FieldKind::Geo),
+        Field::new("v", FieldKind::Vector(VectorOptions::new(ElementType::Int8, 2, Metric::L2, Algorithm::FLAT))),
+        Field::new("h", FieldKind::Vector(VectorOptions::new(ElementType::Int8, 2, Metric::Cosine, Algorithm::HNSW))),
     ];
     let mut index = Index::new(Schema::new(fields).expect("the names differ"));
     for (id, text) in [("a", "hello running world"), ("b", "hello world hello"), ("c", "run")] {
@@ -24,6 +27,8 @@ static INDEX: LazyLock<Index> = LazyLock::new(|| {
             (2, Value::Text(b"red,light blue")),
             (3, Value::Number(5.0)),
             (4, Value::Text(b"1.5,2.5")),
+            (5, Value::Vector(text.as_bytes().first_chunk::<2>().expect("longer"))),
+            (6, Value::Vector(text.as_bytes().last_chunk::<2>().expect("longer"))),
         ];
         index.put(&Document::new(id.as_bytes(), values)).expect("every value fits its field");
     }
@@ -31,7 +36,7 @@ static INDEX: LazyLock<Index> = LazyLock::new(|| {
 });
 
 fuzz_target!(|text: &[u8]| {
-    let params: &[(&str, &[u8])] = &[("a", b"1"), ("b", b"word"), ("c", text)];
+    let params: &[(&str, &[u8])] = &[("a", b"1"), ("b", b"word"), ("c", text), ("v", b"he")];
     for dialect in [Dialect::One, Dialect::Two] {
         let params = if dialect == Dialect::One { &[] } else { params };
         let options = ParseOptions { dialect, params, max_leaves: 256, ..ParseOptions::default() };

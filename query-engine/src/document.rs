@@ -1,10 +1,12 @@
 //! Documents as the caller gives them, and why one is refused.
 
+use std::borrow::Cow;
 use std::fmt;
 
 use crate::index::geo::Place;
 use crate::schema::FieldId;
 use crate::text::Language;
+use crate::vector::VectorOptions;
 
 /// One field's value. A string is read as the field's kind demands.
 #[derive(Clone, Debug, PartialEq)]
@@ -15,8 +17,10 @@ pub enum Value<'d> {
     Texts(Vec<&'d [u8]>),
     /// A number of JSON.
     Number(f64),
-    /// Several numbers, of an array in JSON.
+    /// Several numbers, of an array in JSON: numbers each, or the elements of one vector.
     Numbers(Vec<f64>),
+    /// A vector: little-endian elements of the field's type without anything between.
+    Vector(&'d [u8]),
 }
 
 /// A document to index.
@@ -62,6 +66,13 @@ pub enum Expected {
     Place,
     /// TEXT and TAG.
     Text,
+    /// VECTOR.
+    Vector {
+        /// Bytes that the value has; 0 if it is neither a blob nor numbers.
+        given: usize,
+        /// Bytes of the field's vectors.
+        expected: usize,
+    },
 }
 
 impl fmt::Display for DocumentError {
@@ -70,6 +81,9 @@ impl fmt::Display for DocumentError {
             Expected::Number => "a number",
             Expected::Place => "longitude,latitude inside of -180..180 and -85.05112878..85.05112878",
             Expected::Text => "a string",
+            Expected::Vector { given, expected } => {
+                return write!(f, "Could not add vector with blob size {given} (expected size {expected})");
+            }
         };
         write!(f, "Invalid value `{}` for field `{}`: expected {expected}", self.value, self.field)
     }
@@ -87,6 +101,7 @@ impl DocumentError {
             Value::Texts(texts) => format!("{} strings", texts.len()),
             Value::Number(number) => number.to_string(),
             Value::Numbers(numbers) => format!("{} numbers", numbers.len()),
+            Value::Vector(blob) => format!("{} bytes", blob.len()),
         };
         Self { field: field.to_owned(), value: shown, expected }
     }
@@ -98,7 +113,7 @@ impl Value<'_> {
         match self {
             Self::Text(text) => Some(std::slice::from_ref(text)),
             Self::Texts(texts) => Some(texts),
-            Self::Number(_) | Self::Numbers(_) => None,
+            Self::Number(_) | Self::Numbers(_) | Self::Vector(_) => None,
         }
     }
 
@@ -107,8 +122,22 @@ impl Value<'_> {
         match self {
             Self::Number(number) => Some(vec![*number]),
             Self::Numbers(numbers) => Some(numbers.clone()),
+            Self::Vector(_) => None,
             Self::Text(_) | Self::Texts(_) => self.texts()?.iter().map(|text| parse_number(text)).collect(),
         }
+    }
+
+    /// The blob of a vector; the error has its size.
+    pub(crate) fn vector(&self, options: &VectorOptions) -> Result<Cow<'_, [u8]>, Expected> {
+        let blob: Cow<'_, [u8]> = match self {
+            Self::Text(blob) | Self::Vector(blob) => Cow::Borrowed(blob),
+            // More numbers than a vector has are not converted.
+            Self::Numbers(numbers) if numbers.len() <= options.dimensions => Cow::Owned(options.blob(numbers)),
+            Self::Number(number) => Cow::Owned(options.blob(&[*number])),
+            Self::Texts(_) | Self::Numbers(_) => Cow::Borrowed(&[]),
+        };
+        let (given, expected) = (blob.len(), options.blob_size());
+        if given == expected { Ok(blob) } else { Err(Expected::Vector { given, expected }) }
     }
 
     /// The places; `None` if one string is none.

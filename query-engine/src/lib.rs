@@ -1,4 +1,4 @@
-//! A query engine: documents with text, tags, numbers and places go in; RediSearch's query language finds them.
+//! A query engine: documents with text, tags, numbers, places and vectors go in; RediSearch's query language finds them.
 //!
 //! ```
 //! use query_engine::{Document, Field, FieldKind, Index, ParseOptions, Query, Schema, SearchOptions, Value};
@@ -30,10 +30,14 @@ mod schema;
 mod spell;
 mod suggest;
 mod text;
+pub mod vector;
+pub mod vector_set;
 
 pub use aggregate::{AggregateError, Aggregation, Fetch, KEY, Reducer, ReducerKind, Rows, SCORE, Step};
 pub use document::{Document, DocumentError, Expected, Value};
-pub use eval::{Explanation, Hit, Hits, Level, Limits, Load, MAX_WINDOW, Scorer, SearchError, SearchOptions, SortBy};
+pub use eval::{
+    DistanceOrder, Explanation, Hit, Hits, Level, Limits, Load, MAX_WINDOW, Scorer, SearchError, SearchOptions, SortBy,
+};
 pub use expr::{Datum, Expression, ExpressionError, MAX_EXPRESSION_DEPTH, Row};
 pub use index::geo::{Circle, Place};
 pub use index::ranges::Range;

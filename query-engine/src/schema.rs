@@ -3,6 +3,7 @@
 use std::fmt;
 
 use crate::text::{Language, StopWords, Synonyms};
+use crate::vector::{VectorError, VectorOptions};
 
 /// The most TEXT fields of a schema, because a posting names its fields by the bits of a `u128`.
 pub const MAX_TEXT_FIELDS: usize = 128;
@@ -40,6 +41,8 @@ pub enum FieldKind {
     Numeric,
     /// Longitude and latitude in degrees, found by distance.
     Geo,
+    /// Vectors, found by distance.
+    Vector(VectorOptions),
 }
 
 impl FieldKind {
@@ -132,7 +135,7 @@ impl Schema {
     /// A schema with English stop words and stemming.
     ///
     /// # Errors
-    /// When a name occurs twice or there are too many fields.
+    /// When a name occurs twice, a parameter of a vector field is out of its range, or there are too many fields.
     pub fn new(fields: impl IntoIterator<Item = Field>) -> Result<Self, SchemaError> {
         let mut schema = Self::default();
         for field in fields {
@@ -144,10 +147,13 @@ impl Schema {
     /// Appends a field (`FT.ALTER … SCHEMA ADD`).
     ///
     /// # Errors
-    /// When its name is taken or there are too many fields.
+    /// When its name is taken, a parameter of a vector field is out of its range, or there are too many fields.
     pub fn add(&mut self, field: Field) -> Result<FieldId, SchemaError> {
         if self.find(field.name.as_bytes()).is_some() {
             return Err(SchemaError::Duplicate(field.name));
+        }
+        if let FieldKind::Vector(options) = &field.kind {
+            options.check().map_err(SchemaError::Vector)?;
         }
         let texts = self.fields.iter().filter(|field| field.is_text()).count();
         if self.fields.len() >= MAX_FIELDS {
@@ -199,6 +205,8 @@ pub enum SchemaError {
     TooManyFields,
     /// More than [`MAX_TEXT_FIELDS`] TEXT fields.
     TooManyTextFields,
+    /// A parameter of a vector field is out of its range.
+    Vector(VectorError),
 }
 
 impl fmt::Display for SchemaError {
@@ -207,6 +215,7 @@ impl fmt::Display for SchemaError {
             Self::Duplicate(name) => write!(f, "Duplicate field in schema - {name}"),
             Self::TooManyFields => write!(f, "Schema is limited to {MAX_FIELDS} fields"),
             Self::TooManyTextFields => write!(f, "Schema is limited to {MAX_TEXT_FIELDS} TEXT fields"),
+            Self::Vector(error) => error.fmt(f),
         }
     }
 }

@@ -117,18 +117,27 @@ impl Index {
 
     /// A row per match, with the properties that steps name.
     fn table(&self, query: &Query, options: &SearchOptions<'_>, aggregation: &Aggregation<'_>) -> (Table, bool) {
-        let columns = source_columns(aggregation);
+        let mut columns = source_columns(aggregation);
+        for name in query.distance_names().into_iter().rev() {
+            if !columns.iter().any(|known| known == name) {
+                columns.insert(0, name.to_owned());
+            }
+        }
         let fields: Vec<Option<usize>> = columns.iter().map(|name| self.schema().find(name.as_bytes())).collect();
         let mut table = Table { columns, rows: Vec::new() };
-        let is_partial = self.each_scored(query, options, aggregation.with_scores, &mut |doc, score| {
+        let is_partial = self.each_scored(query, options, aggregation.with_scores, &mut |doc, score, distance| {
             let value = |(name, field): (&String, &Option<usize>)| match name.as_str() {
                 KEY => Some(Datum::Text(doc.id.clone())),
                 SCORE if aggregation.with_scores => Some(Datum::Number(score)),
+                name if field.is_none() && distance(name).is_some() => distance(name).map(Datum::Number),
                 _ => kept(field.and_then(|field| doc.sort_keys.get(field)))
                     .or_else(|| aggregation.fetch.and_then(|fetch| fetch(&doc.id, name))),
             };
             table.rows.push(table.columns.iter().zip(&fields).map(value).collect());
         });
+        if let Some(name) = query.nearest_name() {
+            table = steps::sort(&[(name.to_owned(), true)], None, table);
+        }
         (table, is_partial)
     }
 }

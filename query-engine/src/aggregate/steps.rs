@@ -51,7 +51,7 @@ fn filter(expression: &Expression, mut table: Table) -> Result<Table, AggregateE
 }
 
 /// Sorts by properties; rows that are equal stay as they stood, rows without a value come last.
-fn sort(by: &[(String, bool)], max: Option<usize>, mut table: Table) -> Table {
+pub(super) fn sort(by: &[(String, bool)], max: Option<usize>, mut table: Table) -> Table {
     let keys: Vec<(Option<usize>, bool)> = by.iter().map(|(name, rises)| (table.column(name), *rises)).collect();
     table.rows.sort_by(|one, other| {
         let orders =

@@ -1,12 +1,13 @@
 //! A query's tree becomes iterators over an index.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 
 use super::matches::{All, Boxed, Collected, Empty, Intersection, Lacking, Near, Not, Optional, Union, Words};
 use super::patterns::{self, Pattern};
 use super::record::Word;
 use super::score::{bm25_idf, idf};
 use super::search::Limits;
+use super::vectors::Distances;
 use crate::index::postings::{Cursor, Postings};
 use crate::index::{Dictionary, FieldIndex, Index, NUMBERS_ALONE};
 use crate::query::{Kind, Node};
@@ -24,6 +25,8 @@ pub(super) struct Context<'i, 'o> {
     pub(super) is_over: Option<&'o dyn Fn() -> bool>,
     /// Whether it has.
     pub(super) was_over: &'o Cell<bool>,
+    /// The distances that vector queries found.
+    pub(super) distances: &'o RefCell<Distances>,
 }
 
 impl<'i> Context<'i, '_> {
@@ -69,6 +72,7 @@ impl<'i> Context<'i, '_> {
                 let found = ids.iter().filter_map(|id| docs.number(id)).collect();
                 Box::new(Collected::new(found, node.weight, false))
             }
+            Kind::Vector(query) => self.vector(node, query),
         }
     }
 
@@ -139,7 +143,7 @@ impl<'i> Context<'i, '_> {
     }
 
     /// Whether the query was ended. A pattern may read a whole dictionary, so it asks before each.
-    fn is_over(&self) -> bool {
+    pub(super) fn is_over(&self) -> bool {
         let is_over = self.was_over.get() || self.is_over.is_some_and(|is_over| is_over());
         self.was_over.set(is_over);
         is_over

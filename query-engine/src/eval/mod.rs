@@ -8,8 +8,9 @@ mod phrase;
 mod record;
 mod score;
 mod search;
+mod vectors;
 
 pub(crate) use levenshtein::Table;
 pub(crate) use patterns::{Pattern, expand};
 pub use score::{Explanation, Level, Scorer};
-pub use search::{Hit, Hits, Limits, Load, MAX_WINDOW, SearchError, SearchOptions, SortBy};
+pub use search::{DistanceOrder, Hit, Hits, Limits, Load, MAX_WINDOW, SearchError, SearchOptions, SortBy};

@@ -1,6 +1,6 @@
 //! FT.SEARCH: the best documents of a query, or the first by a field.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::cmp::Ordering;
 use std::fmt;
 use std::sync::Arc;
@@ -8,6 +8,7 @@ use std::sync::Arc;
 use super::build::Context;
 use super::matches::{Boxed, virtual_record};
 use super::score::{Explanation, Level, Scorer, Scoring};
+use super::vectors::Distances;
 use crate::index::Index;
 use crate::index::docs::{Doc, SortKey};
 use crate::index::postings::DocNumber;
@@ -41,6 +42,15 @@ pub struct SortBy<'o> {
     pub load: Option<&'o Load<'o>>,
 }
 
+/// SORTBY a distance that the query yields.
+#[derive(Clone, Copy, Debug)]
+pub struct DistanceOrder<'o> {
+    /// The distance's name, one of [`Query::distance_names`].
+    pub name: &'o str,
+    /// The nearest first.
+    pub ascending: bool,
+}
+
 /// Gives a field's value by a document's id.
 pub type Load<'o> = dyn Fn(&[u8]) -> SortKey + 'o;
 
@@ -61,6 +71,9 @@ pub struct SearchOptions<'o> {
     pub payload: &'o [u8],
     /// Sort by a field instead of by scores, which are then 0 unless [`Self::with_scores`].
     pub sort_by: Option<SortBy<'o>>,
+    /// Sort by a distance instead of by a field or scores. As in RediSearch, `=>[KNN …]` alone does not ask for that:
+    /// [`Query::nearest_name`] is its distance.
+    pub sort_by_distance: Option<DistanceOrder<'o>>,
     /// Score although the order is a field's.
     pub with_scores: bool,
     /// Name the words that each document was found by, for [`crate::highlight`] and
@@ -86,6 +99,7 @@ impl Default for SearchOptions<'_> {
             explain: false,
             payload: &[],
             sort_by: None,
+            sort_by_distance: None,
             with_scores: false,
             with_words: false,
             slop: None,
@@ -109,6 +123,8 @@ pub struct Hit {
     pub explanation: Option<Explanation>,
     /// The words and tags that it was found by, if asked.
     pub words: Vec<FoundWord>,
+    /// The distances of vector queries by their names.
+    pub distances: Vec<(String, f64)>,
 }
 
 /// An answer.
@@ -140,6 +156,9 @@ impl fmt::Display for SearchError {
 
 impl std::error::Error for SearchError {}
 
+/// Gives the distance of a name.
+type ByName<'d> = dyn Fn(&str) -> Option<f64> + 'd;
+
 /// Documents between two questions of [`SearchOptions::is_over`].
 const ASK_EVERY: u64 = 100;
 
@@ -148,6 +167,7 @@ struct Candidate {
     number: DocNumber,
     score: f64,
     sort_key: Option<SortKey>,
+    distance: Option<f64>,
     explanation: Option<Explanation>,
     words: Vec<FoundWord>,
 }
@@ -162,33 +182,35 @@ impl Index {
         if window > MAX_WINDOW {
             return Err(SearchError::Window);
         }
+        let distances = RefCell::default();
         let mut collector = Collector { options, kept: Vec::new(), window };
-        let (total, is_partial) = self.each_match(query, options, &mut |matches, number, doc, scoring| {
+        let (total, is_partial) = self.each_match(query, options, &distances, &mut |matches, number, doc, scoring| {
             if window > 0 {
-                collector.offer(candidate(options, scoring, matches, number, doc));
+                collector.offer(candidate(options, scoring, matches, &distances.borrow(), number, doc));
             }
         });
-        let kept = collector.finish();
+        let (kept, distances) = (collector.finish(), distances.borrow());
         let hits = kept.into_iter().skip(options.offset).filter_map(|candidate| {
             let id = Arc::clone(&self.docs().get(candidate.number)?.id);
             let Candidate { score, sort_key, explanation, words, .. } = candidate;
-            Some(Hit { id, score, sort_key, explanation, words })
+            Some(Hit { id, score, sort_key, explanation, words, distances: distances.of(candidate.number) })
         });
         Ok(Hits { total, hits: if options.limit == 0 { Vec::new() } else { hits.collect() }, is_partial })
     }
 
-    /// Calls `each` for every live match, with its score if that is asked; returns whether the query was ended before.
+    /// Calls `each` for every live match, with its score if that is asked and its distances by their names; returns whether the query was ended before.
     pub(crate) fn each_scored(
         &self,
         query: &Query,
         options: &SearchOptions<'_>,
         with_scores: bool,
-        each: &mut dyn FnMut(&Doc, f64),
+        each: &mut dyn FnMut(&Doc, f64, &ByName<'_>),
     ) -> bool {
         let options = SearchOptions { explain: false, ..*options };
-        let (_, is_partial) = self.each_match(query, &options, &mut |matches, _, doc, scoring| {
+        let distances = RefCell::default();
+        let (_, is_partial) = self.each_match(query, &options, &distances, &mut |matches, number, doc, scoring| {
             let score = if with_scores { score(scoring, matches, doc).0 } else { 0.0 };
-            each(doc, score);
+            each(doc, score, &|name| distances.borrow().get(name, number));
         });
         is_partial
     }
@@ -198,11 +220,13 @@ impl Index {
         &'i self,
         query: &Query,
         options: &SearchOptions<'_>,
+        distances: &RefCell<Distances>,
         each: &mut dyn FnMut(&Boxed<'i>, DocNumber, &'i Doc, &Scoring<'_>),
     ) -> (u64, bool) {
         let SearchOptions { limits, slop, in_order, .. } = *options;
         let was_over = Cell::new(false);
-        let context = Context { index: self, limits, slop, in_order, is_over: options.is_over, was_over: &was_over };
+        let (is_over, was_over) = (options.is_over, &was_over);
+        let context = Context { index: self, limits, slop, in_order, is_over, was_over, distances };
         let scoring = Scoring {
             scorer: options.scorer,
             level: options.level,
@@ -234,6 +258,7 @@ fn candidate(
     options: &SearchOptions<'_>,
     scoring: &Scoring<'_>,
     matches: &Boxed<'_>,
+    distances: &Distances,
     number: DocNumber,
     doc: &Doc,
 ) -> Candidate {
@@ -241,12 +266,13 @@ fn candidate(
         Some(key) if *key != SortKey::Missing => key.clone(),
         _ => sort.load.map_or(SortKey::Missing, |load| load(&doc.id)),
     });
+    let distance = options.sort_by_distance.map(|order| distances.get(order.name, number).unwrap_or(f64::INFINITY));
     let words = if options.with_words { matches.record().words() } else { Vec::new() };
-    if sort_key.is_some() && !options.with_scores && !options.explain {
-        return Candidate { number, score: 0.0, sort_key, explanation: None, words };
+    if (sort_key.is_some() || distance.is_some()) && !options.with_scores && !options.explain {
+        return Candidate { number, score: 0.0, sort_key, distance, explanation: None, words };
     }
     let (score, explanation) = score(scoring, matches, doc);
-    Candidate { number, score, sort_key, explanation: options.explain.then_some(explanation), words }
+    Candidate { number, score, sort_key, distance, explanation: options.explain.then_some(explanation), words }
 }
 
 fn score(scoring: &Scoring<'_>, matches: &Boxed<'_>, doc: &Doc) -> (f64, Explanation) {
@@ -291,10 +317,14 @@ impl Collector<'_> {
 /// The order of an answer. Documents that are equal stand as they were put in; falling order turns this round, as in
 /// RediSearch.
 fn order(options: &SearchOptions<'_>, one: &Candidate, other: &Candidate) -> Ordering {
-    let (Some(sort), Some(one_key), Some(other_key)) = (&options.sort_by, &one.sort_key, &other.sort_key) else {
-        return other.score.total_cmp(&one.score).then(one.number.cmp(&other.number));
-    };
     let by_number = one.number.cmp(&other.number);
+    if let (Some(order), Some(one), Some(other)) = (&options.sort_by_distance, one.distance, other.distance) {
+        let rising = one.total_cmp(&other).then(by_number);
+        return if order.ascending { rising } else { rising.reverse() };
+    }
+    let (Some(sort), Some(one_key), Some(other_key)) = (&options.sort_by, &one.sort_key, &other.sort_key) else {
+        return other.score.total_cmp(&one.score).then(by_number);
+    };
     // Documents without a value are last in either direction.
     let (is_missing, other_is_missing) = (*one_key == SortKey::Missing, *other_key == SortKey::Missing);
     let rising = one_key.order(other_key).then(by_number);

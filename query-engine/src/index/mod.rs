@@ -23,6 +23,7 @@ use words::{Words, tags};
 use crate::document::{Document, DocumentError, Expected, Value, parse_number};
 use crate::schema::{Field, FieldId, FieldKind, Keeps, Schema, SchemaError};
 use crate::text::lower;
+use crate::vector::{Vector, VectorIndex};
 
 /// Postings by word or tag.
 pub(crate) type Dictionary = BTreeMap<Box<[u8]>, Postings>;
@@ -38,6 +39,7 @@ pub(crate) enum FieldIndex {
     Tags(Dictionary),
     Numbers(Ranges),
     Places(Places),
+    Vectors(Box<VectorIndex>),
 }
 
 impl FieldIndex {
@@ -48,6 +50,7 @@ impl FieldIndex {
             FieldKind::Tag { .. } => Self::Tags(Dictionary::new()),
             FieldKind::Numeric => Self::Numbers(Ranges::default()),
             FieldKind::Geo => Self::Places(Places::default()),
+            FieldKind::Vector(options) => Self::Vectors(Box::new(VectorIndex::of_field(options))),
         }
     }
 }
@@ -74,6 +77,8 @@ struct Compaction {
     part: Option<usize>,
     /// The dictionary's entry that was last done.
     after: Option<Box<[u8]>>,
+    /// The vector that was last done.
+    at: Option<usize>,
 }
 
 /// Bytes in memory by what they hold. Allocators' overhead is not counted.
@@ -89,13 +94,15 @@ pub struct Memory {
     pub numbers: usize,
     /// Places.
     pub places: usize,
+    /// Vectors and their graphs.
+    pub vectors: usize,
 }
 
 impl Memory {
     /// All of it.
     #[must_use]
     pub fn total(&self) -> usize {
-        self.documents + self.words + self.tags + self.numbers + self.places
+        self.documents + self.words + self.tags + self.numbers + self.places + self.vectors
     }
 }
 
@@ -224,10 +231,16 @@ impl Index {
                 FieldIndex::Tags(tags) => memory.tags += dictionary_memory(tags),
                 FieldIndex::Numbers(numbers) => memory.numbers += numbers.memory(),
                 FieldIndex::Places(places) => memory.places += places.memory(),
+                FieldIndex::Vectors(vectors) => memory.vectors += vectors.memory(),
             }
         }
         memory.tags += self.missing.iter().flatten().map(Postings::memory).sum::<usize>();
         memory
+    }
+
+    /// Whether every entry of every index is a live document's.
+    pub(crate) fn is_compact(&self) -> bool {
+        self.compaction.gone == 0 && self.compaction.part.is_none()
     }
 
     pub(crate) fn docs(&self) -> &Docs {
@@ -265,6 +278,7 @@ enum Parsed {
     Tags(Vec<Vec<u8>>),
     Numbers(Vec<f64>),
     Places(Vec<geo::Place>),
+    Vector(Vector),
 }
 
 /// A document that every field can hold.
@@ -308,6 +322,11 @@ impl Index {
                     let places = value.places().ok_or_else(|| refuse(Expected::Place))?;
                     values.push((*id, Parsed::Places(places)));
                 }
+                FieldKind::Vector(options) => {
+                    let blob = value.vector(options).map_err(refuse)?;
+                    // Its size was checked.
+                    values.extend(options.vector(&blob).ok().map(|vector| (*id, Parsed::Vector(vector))));
+                }
             }
         }
         Ok(ParsedDocument { words, values, sort_keys })
@@ -325,6 +344,10 @@ impl Index {
             }
             (FieldIndex::Places(places), Parsed::Places(new)) => {
                 new.into_iter().for_each(|place| places.insert(place, number));
+            }
+            (FieldIndex::Vectors(vectors), Parsed::Vector(vector)) => {
+                // An index is full at 2^32 vectors, long after the memory is.
+                let _ = vectors.insert(number, &vector);
             }
             // `parse` makes values of the field's kind alone.
             (_, _) => {}
@@ -362,23 +385,24 @@ impl Index {
         self.compaction.gone
     }
 
-    /// Does one step of removing what documents that are gone have left: at most about `work` entries of a dictionary, or the
-    /// numbers or places of one field. Returns whether a round still goes on; call it until then, with the lock released
+    /// Does one step of removing what documents that are gone have left: at most about `work` entries of a dictionary or vectors
+    /// (removing one from a graph counts 64), or the numbers or places of one field. Returns whether a round still goes on; call it until then, with the lock released
     /// between steps so that queries go on.
     pub fn compact(&mut self, work: u64) -> bool {
         if self.compaction.part.is_none() {
             if self.compaction.gone == 0 {
                 return false;
             }
-            self.compaction = Compaction { gone: 0, part: Some(0), after: None };
+            self.compaction = Compaction { part: Some(0), ..Compaction::default() };
         }
         let part = self.compaction.part.unwrap_or_default();
-        let (docs, after) = (&self.docs, &mut self.compaction.after);
+        let (docs, after, at) = (&self.docs, &mut self.compaction.after, &mut self.compaction.at);
         let is_live = |number| docs.get(number).is_some();
         let is_done = match part.checked_sub(1) {
             None => compact_dictionary(&mut self.words, after, work, self.schema.keeps, is_live),
             Some(field) => {
-                if let Some(missing) = self.missing.get_mut(field).and_then(Option::as_mut) {
+                let missing = self.missing.get_mut(field).and_then(Option::as_mut);
+                if let Some(missing) = missing.filter(|_| after.is_none() && at.is_none()) {
                     missing.retain(NUMBERS_ALONE, is_live);
                 }
                 match self.fields.get_mut(field) {
@@ -391,6 +415,7 @@ impl Index {
                         places.retain(is_live);
                         true
                     }
+                    Some(FieldIndex::Vectors(vectors)) => vectors.retain(at, work, is_live),
                     Some(FieldIndex::Nothing) | None => true,
                 }
             }

@@ -15,7 +15,7 @@ fn expand_node(node: &mut Node, synonyms: &Synonyms, stemmer: &StemBuffer) {
     }
     match &node.kind {
         Kind::Token { text, .. } if !text.is_empty() => expand_token(node, synonyms, stemmer),
-        Kind::Phrase { exact: false } | Kind::Union => {
+        Kind::Phrase { exact: false } | Kind::Union | Kind::Vector(_) => {
             node.children.iter_mut().for_each(|child| expand_node(child, synonyms, stemmer));
         }
         _ => {}

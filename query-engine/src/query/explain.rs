@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::node::{Kind, Node};
+use super::node::{Kind, Near, Node, VectorQuery};
 use super::number::{fixed, general};
 use crate::schema::{ALL_FIELDS, Schema};
 
@@ -36,6 +36,7 @@ fn write_node(out: &mut String, node: &Node, schema: &Schema, depth: usize) {
         Kind::Not => write_children(out, "NOT{", node, schema, depth),
         Kind::Optional => write_children(out, "OPTIONAL{", node, schema, depth),
         Kind::Tag { field } => write_children(out, &format!("TAG:@{} {{", field.name), node, schema, depth),
+        Kind::Vector(query) => write_vector(out, query, node, schema, depth),
         leaf => write_leaf(out, leaf),
     }
     write_attributes(out, node);
@@ -72,10 +73,36 @@ fn write_leaf(out: &mut String, leaf: &Kind) {
             let ids: Vec<_> = ids.iter().map(|id| format!("{},", lossy(id))).collect();
             write!(out, "IDS {{{}}}", ids.concat())
         }
-        Kind::Token { .. } | Kind::Phrase { .. } | Kind::Union | Kind::Not | Kind::Optional | Kind::Tag { .. } => {
-            Ok(())
+        Kind::Token { .. } | Kind::Phrase { .. } | Kind::Union | Kind::Not | Kind::Optional => Ok(()),
+        Kind::Tag { .. } | Kind::Vector(_) => Ok(()),
+    };
+}
+
+fn write_vector(out: &mut String, query: &VectorQuery, node: &Node, schema: &Schema, depth: usize) {
+    out.push_str("VECTOR {");
+    if !node.children.is_empty() {
+        out.push('\n');
+        node.children.iter().for_each(|child| write_node(out, child, schema, depth + 1));
+        indent(out, depth);
+        out.push_str("} => {");
+    }
+    let (name, param) = (&query.field.name, &query.param);
+    let _ = match query.near {
+        Near::Nearest { k, .. } => {
+            write!(out, "K={k} nearest vectors to `${param}` in vector index associated with field @{name}")
+        }
+        Near::Within { radius, .. } => {
+            let radius = general(radius);
+            write!(
+                out,
+                "Vectors that are within {radius} distance radius from `${param}` in vector index associated with field @{name}"
+            )
         }
     };
+    if let Some(yields) = &query.yields {
+        let _ = write!(out, ", yields distance as `{yields}`");
+    }
+    out.push('}');
 }
 
 fn write_children(out: &mut String, opening: &str, node: &Node, schema: &Schema, depth: usize) {
@@ -90,7 +117,8 @@ fn write_children(out: &mut String, opening: &str, node: &Node, schema: &Schema,
 fn write_fields(out: &mut String, node: &Node, schema: &Schema) {
     if node.fields == 0 {
         out.push_str("@NULL:");
-    } else if node.fields != ALL_FIELDS && !matches!(node.kind, Kind::Numeric { .. } | Kind::Geo { .. } | Kind::Ids(_))
+    } else if node.fields != ALL_FIELDS
+        && !matches!(node.kind, Kind::Numeric { .. } | Kind::Geo { .. } | Kind::Ids(_) | Kind::Vector(_))
     {
         let names: Vec<&str> = schema.masked(node.fields).map(|field| field.name.as_str()).collect();
         let _ = write!(out, "@{}:", names.join("|"));

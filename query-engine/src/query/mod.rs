@@ -9,7 +9,7 @@ mod parser;
 
 use std::fmt;
 
-pub(crate) use node::{Kind, Node};
+pub(crate) use node::{HybridPolicy, Kind, Near, Node, VectorQuery};
 pub(crate) use number::significant;
 
 use crate::schema::Schema;
@@ -85,8 +85,22 @@ impl Query {
     /// Leaves only documents that `other` finds too, as FILTER and GEOFILTER of FT.SEARCH do.
     #[must_use]
     pub fn and(self, other: Self) -> Self {
-        let children = vec![other.root, self.root];
-        Self { root: Node::with(Kind::Phrase { exact: false }, children) }
+        let mut root = self.root;
+        if !matches!(&root.kind, Kind::Vector(query) if matches!(query.near, Near::Nearest { .. })) {
+            return Self { root: Node::with(Kind::Phrase { exact: false }, vec![other.root, root]) };
+        }
+        // The nearest are looked for among what the filters leave.
+        root.children = match root.children.pop() {
+            Some(filter) => vec![Node::with(Kind::Phrase { exact: false }, vec![other.root, filter])],
+            None => vec![other.root],
+        };
+        Self { root }
+    }
+
+    /// The properties that distances of vectors become, in the query's order.
+    #[must_use]
+    pub fn distance_names(&self) -> Vec<&str> {
+        self.root.distance_names()
     }
 
     /// Leaves only documents of these ids (INKEYS). They match before anything else, as in FT.EXPLAIN.
@@ -100,6 +114,15 @@ impl Query {
         let found = names.into_iter().filter_map(|name| schema.find(name.as_bytes()));
         let mask = found.map(|field| schema.mask(field)).fold(0, |mask, bit| mask | bit);
         self.root.restrict(mask);
+    }
+
+    /// The distance of `=>[KNN …]`. FT.AGGREGATE gives rows by it; FT.SEARCH sorts by scores unless SORTBY names it.
+    #[must_use]
+    pub fn nearest_name(&self) -> Option<&str> {
+        match &self.root.kind {
+            Kind::Vector(query) if matches!(query.near, Near::Nearest { .. }) => query.yields.as_deref(),
+            _ => None,
+        }
     }
 
     pub(crate) fn root(&self) -> &Node {
@@ -147,6 +170,30 @@ pub enum QueryError {
     GeoPlace,
     /// `ismissing` of a field without INDEXMISSING.
     NotIndexedMissing(String),
+    /// A command in brackets that is neither KNN nor VECTOR_RANGE.
+    VectorCommand {
+        /// Where it begins (bytes).
+        offset: usize,
+        /// Its name.
+        near: String,
+    },
+    /// A vector has another size than those of its field.
+    VectorSize {
+        /// Its bytes.
+        given: usize,
+        /// The bytes of a vector.
+        expected: usize,
+    },
+    /// A parameter of a vector query is none, is out of its range, or does not fit the others.
+    VectorParameter(&'static str),
+    /// A range has a negative radius.
+    VectorRadius(String),
+    /// The name of a distance is a field's.
+    PropertyExists(String),
+    /// Two distances have this name.
+    PropertyTwice(String),
+    /// One distance has two names.
+    DistanceTwice(String, String),
 }
 
 /// The most operators and parentheses that may be open at once; RediSearch's parser has as many places.
@@ -167,6 +214,22 @@ impl fmt::Display for QueryError {
             Self::GeoPlace => f.write_str("Invalid GeoFilter lat/lon"),
             Self::NotIndexedMissing(name) => {
                 write!(f, "'ismissing' requires field '{name}' to be defined with 'INDEXMISSING'")
+            }
+            Self::VectorCommand { offset, near } => {
+                write!(f, "Syntax error: Expecting Vector Similarity command at offset {offset} near {near}")
+            }
+            Self::VectorSize { given, expected } => write!(
+                f,
+                "Error parsing vector similarity query: query vector blob size ({given}) does not match index's expected size ({expected})."
+            ),
+            Self::VectorParameter(why) => write!(f, "Error parsing vector similarity parameters: {why}"),
+            Self::VectorRadius(radius) => {
+                write!(f, "Error parsing vector similarity query: negative radius ({radius}) given in a range query")
+            }
+            Self::PropertyExists(name) => write!(f, "Property `{name}` already exists in schema"),
+            Self::PropertyTwice(name) => write!(f, "Property `{name}` specified more than once"),
+            Self::DistanceTwice(one, other) => {
+                write!(f, "Distance field was specified twice for vector query: {one} and {other}")
             }
         }
     }

@@ -3,6 +3,7 @@
 use crate::index::geo::Circle;
 use crate::index::ranges::Range;
 use crate::schema::{ALL_FIELDS, FieldId, FieldMask};
+use crate::vector::Vector;
 
 /// A field as the query names it; a name that the schema lacks finds nothing.
 #[derive(Clone, Debug, PartialEq)]
@@ -80,6 +81,37 @@ pub(crate) enum Kind {
         field: FieldName,
     },
     Ids(Vec<Vec<u8>>),
+    /// The nearest of the documents that the child matches, or of all; only at the root. Or those within a radius.
+    Vector(Box<VectorQuery>),
+}
+
+/// A search of a vector field.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct VectorQuery {
+    pub(crate) field: FieldName,
+    /// The name of the parameter that is the vector.
+    pub(crate) param: String,
+    /// `None` finds nothing: the schema has no such field, or it holds no vectors.
+    pub(crate) vector: Option<Vector>,
+    pub(crate) near: Near,
+    /// The property that the distance becomes.
+    pub(crate) yields: Option<String>,
+}
+
+/// The vectors that are near enough.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Near {
+    Nearest { k: usize, ef_runtime: Option<usize>, policy: Option<HybridPolicy>, batch_size: Option<usize> },
+    Within { radius: f64, epsilon: Option<f64> },
+}
+
+/// How a filter and the nearest vectors are found together (HYBRID_POLICY).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum HybridPolicy {
+    /// Walks the index and skips what the filter lacks.
+    Batches,
+    /// Compares all documents of the filter.
+    AdHoc,
 }
 
 /// A node of a query's tree.
@@ -114,6 +146,12 @@ impl Node {
     pub(crate) fn restrict(&mut self, mask: FieldMask) {
         self.fields &= mask;
         self.children.iter_mut().for_each(|child| child.restrict(mask));
+    }
+
+    /// The properties that distances become, here and below.
+    pub(crate) fn distance_names(&self) -> Vec<&str> {
+        let own = if let Kind::Vector(query) = &self.kind { query.yields.as_deref() } else { None };
+        own.into_iter().chain(self.children.iter().flat_map(Self::distance_names)).collect()
     }
 
     /// `one` and `other`; a plain intersection on the left takes the right in.

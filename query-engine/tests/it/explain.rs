@@ -33,8 +33,6 @@ const ON_PURPOSE: &[&str] = &[
     "2 a|b c|d",
     // Redis 8 names the parameter.
     "2 @n:[$p $two]",
-    // There are no vectors.
-    "2 xa=>[KNN 5 @v $b",
 ];
 
 #[test]

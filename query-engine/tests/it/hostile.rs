@@ -1,15 +1,22 @@
 //! Queries that nobody writes in good faith end with an error in bounded time.
 
+use query_engine::vector::{Algorithm, ElementType, Metric, VectorOptions};
 use query_engine::{
     Dialect, Document, Field, FieldKind, Index, ParseOptions, Query, QueryError, Schema, SearchOptions, Value,
 };
 
 fn schema() -> Schema {
-    Schema::new([Field::new("t", FieldKind::TEXT), Field::new("g", FieldKind::TAG)]).expect("the names differ")
+    let vector = VectorOptions::new(ElementType::Int8, 1, Metric::L2, Algorithm::HNSW);
+    let fields = [("t", FieldKind::TEXT), ("g", FieldKind::TAG), ("v", FieldKind::Vector(vector))];
+    Schema::new(fields.map(|(name, kind)| Field::new(name, kind))).expect("the names differ")
 }
 
 fn parse(query: &str, dialect: Dialect) -> Result<Query, QueryError> {
-    Query::parse(query.as_bytes(), &schema(), &ParseOptions { dialect, ..ParseOptions::default() })
+    Query::parse(
+        query.as_bytes(),
+        &schema(),
+        &ParseOptions { dialect, params: &[("p", b"5")], ..ParseOptions::default() },
+    )
 }
 
 #[test]
@@ -65,8 +72,33 @@ fn long_but_honest_queries_are_answered() {
 #[test]
 fn odd_bytes_are_no_panic() {
     let pieces = [
-        "\"", "\\", "'", "w'", "$", "@", ":", "{", "}", "[", "]", "=>", "|", "(", ")", "%", "*", "-", "~", "\u{e9}",
-        "5", "inf", "a", " ",
+        "\"",
+        "\\",
+        "'",
+        "w'",
+        "$",
+        "@",
+        ":",
+        "{",
+        "}",
+        "[",
+        "]",
+        "=>",
+        "|",
+        "(",
+        ")",
+        "%",
+        "*",
+        "-",
+        "~",
+        "\u{e9}",
+        "5",
+        "inf",
+        "a",
+        " ",
+        "=>[KNN 5 @v $p ",
+        "[VECTOR_RANGE 5 $p]",
+        "@v:",
     ];
     let mut state = 1_u64;
     for _ in 0..200_000 {

@@ -46,7 +46,7 @@ impl Parser<'_> {
         }
     }
 
-    fn field_name(&self, name: &Span<usize>) -> FieldName {
+    pub(super) fn field_name(&self, name: &Span<usize>) -> FieldName {
         let name = unescape(self.lexer.text(name));
         FieldName { name: String::from_utf8_lossy(&name).into_owned(), id: self.schema.find(&name) }
     }
@@ -99,7 +99,7 @@ impl Parser<'_> {
         Ok((value, self.lexer.next()))
     }
 
-    fn number_from(&mut self, token: Token) -> Result<f64, QueryError> {
+    pub(super) fn number_from(&mut self, token: Token) -> Result<f64, QueryError> {
         match token {
             Token::Number(value, ..) => Ok(value),
             Token::Minus => {
@@ -133,7 +133,10 @@ impl Parser<'_> {
         self.count_leaf()?;
         let token = self.lexer.next();
         if self.modern && matches!(token, Token::Term(_)) {
-            // RediSearch has commands for vectors and shapes here, which begin by a word and a number.
+            if self.is_vector_range(&token) {
+                return self.vector_range(field);
+            }
+            // RediSearch has commands for shapes here.
             self.number()?;
             return Err(self.unexpected());
         }

@@ -1,6 +1,6 @@
 //! Words, phrases, affixes, fuzzy words, and attributes.
 
-use super::{Item, Parser};
+use super::{Attribute, Item, Parser, vector};
 use crate::query::lexer::Token;
 use crate::query::node::{Kind, Node};
 use crate::query::{MAX_DEPTH, QueryError};
@@ -155,6 +155,17 @@ impl Parser<'_> {
         if self.lexer.next() != Token::OpenBrace {
             return Err(self.unexpected());
         }
+        let pairs = self.attribute_list()?;
+        if let Some(Item::Operand { node: Some(node), .. }) = self.stack.last_mut() {
+            for (name, value) in pairs {
+                apply(node, &name, &value)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Names and values, behind the brace.
+    pub(super) fn attribute_list(&mut self) -> Result<Vec<Attribute>, QueryError> {
         let mut token = self.lexer.next();
         let mut pairs = Vec::new();
         while let Token::Attribute(name) = &token {
@@ -181,16 +192,11 @@ impl Parser<'_> {
         if token != Token::CloseBrace || pairs.len() > MAX_DEPTH {
             return Err(self.unexpected());
         }
-        if let Some(Item::Operand { node: Some(node), .. }) = self.stack.last_mut() {
-            for (name, value) in pairs {
-                apply(node, &name, &value)?;
-            }
-        }
-        Ok(())
+        Ok(pairs)
     }
 }
 
-fn apply(node: &mut Node, name: &[u8], value: &[u8]) -> Result<(), QueryError> {
+pub(super) fn apply(node: &mut Node, name: &[u8], value: &[u8]) -> Result<(), QueryError> {
     let text = String::from_utf8_lossy(value);
     let shown = String::from_utf8_lossy(name).into_owned();
     let invalid = || QueryError::AttributeValue { name: shown.clone(), value: text.clone().into_owned() };
@@ -201,6 +207,11 @@ fn apply(node: &mut Node, name: &[u8], value: &[u8]) -> Result<(), QueryError> {
         b"slop" => {
             let slop: i64 = text.parse().ok().filter(|slop| *slop >= -1).ok_or_else(invalid)?;
             node.slop = u32::try_from(slop).ok().or(if slop < 0 { None } else { Some(u32::MAX) });
+        }
+        name if vector::is_parameter(name) && matches!(node.kind, Kind::Vector(_)) => {
+            if let Kind::Vector(query) = &mut node.kind {
+                query.set(name, value)?;
+            }
         }
         b"inorder" => node.in_order = boolean(&text).ok_or_else(invalid)?,
         _ => return Err(QueryError::Attribute(shown)),

@@ -5,6 +5,7 @@
 
 mod field;
 mod leaf;
+mod vector;
 
 use super::lexer::{Lexer, Token};
 use super::node::{Kind, Node};
@@ -20,9 +21,16 @@ pub(super) fn parse(text: &[u8], schema: &Schema, options: &ParseOptions<'_>) ->
     // A parameter is looked up when the syntax is right.
     match parser.missing_param {
         Some(name) => Err(QueryError::NoParameter(name)),
-        None => Ok(root.unwrap_or_else(|| Node::new(Kind::Empty))),
+        None => {
+            let root = root.unwrap_or_else(|| Node::new(Kind::Empty));
+            vector::check_names(&root, schema)?;
+            Ok(root)
+        }
     }
 }
+
+/// An attribute's name and value.
+type Attribute = (Vec<u8>, Vec<u8>);
 
 /// An item on the stack.
 #[derive(Debug)]
@@ -125,6 +133,13 @@ impl Parser<'_> {
         if token == Token::Close {
             self.close()?;
             return Ok(self.lexer.next());
+        }
+        if token == Token::Arrow && self.modern && self.lexer.clone().next() == Token::OpenBracket {
+            if !is_all {
+                self.reduce(Binding::Arrow);
+            }
+            self.lexer.next();
+            return self.nearest();
         }
         if is_all {
             return Err(self.unexpected());

@@ -1,0 +1,180 @@
+//! Searches of a graph, and the choice of neighbours.
+
+use std::cmp::{Ordering, Reverse};
+use std::collections::BinaryHeap;
+
+use super::Graph;
+use crate::vector::store::{Row, Vectors};
+use crate::vector::{Accept, IsOver};
+
+/// A slot and how far it is; ordered by that.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(in crate::vector) struct Found {
+    pub(in crate::vector) distance: f64,
+    pub(in crate::vector) slot: u32,
+}
+
+impl Eq for Found {}
+
+impl Ord for Found {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.distance.total_cmp(&other.distance).then(self.slot.cmp(&other.slot))
+    }
+}
+
+impl PartialOrd for Found {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+/// One bit per slot.
+struct Seen(Vec<u64>);
+
+impl Seen {
+    fn new(slots: usize) -> Self {
+        Self(vec![0; slots.div_ceil(64)])
+    }
+
+    /// Whether the slot was not yet there.
+    fn insert(&mut self, slot: u32) -> bool {
+        let (word, bit) = (&mut self.0[slot as usize / 64], 1 << (slot % 64));
+        let is_new = *word & bit == 0;
+        *word |= bit;
+        is_new
+    }
+}
+
+/// The best `most` candidates, which are sorted: first those that are nearer to the node than to any that was chosen
+/// before (Malkov and Yashunin, algorithm 4), then the nearest of the others.
+pub(super) fn choose(vectors: &Vectors, candidates: &[Found], most: usize) -> Vec<Found> {
+    let (mut chosen, mut others): (Vec<Found>, Vec<Found>) = (Vec::new(), Vec::new());
+    for found in candidates {
+        if chosen.len() >= most {
+            others.push(*found);
+            continue;
+        }
+        let is_near = |near: &Found| vectors.between(near.slot, found.slot) < found.distance;
+        if chosen.iter().any(is_near) { others.push(*found) } else { chosen.push(*found) }
+    }
+    chosen.extend(others);
+    chosen
+}
+
+/// Nodes between two questions whether the query is over.
+const ASK_EVERY: u32 = 64;
+
+impl Graph {
+    /// Walks to the nearest node of a level, always to the best neighbour.
+    pub(super) fn greedy(&self, vectors: &Vectors, query: Row<'_>, start: Found, level: usize) -> Found {
+        let mut near = start;
+        loop {
+            let neighbours = self.links.of(level, near.slot).iter();
+            let found = neighbours.map(|&slot| Found { distance: vectors.distance(query, slot), slot });
+            match found.min().filter(|best| best.distance < near.distance) {
+                Some(best) => near = best,
+                None => return near,
+            }
+        }
+    }
+
+    /// The `ef` nearest accepted nodes of a level that a best-first search finds, sorted.
+    #[expect(clippy::too_many_arguments, reason = "a struct for them would be made at each call and read once")]
+    pub(super) fn beam(
+        &self,
+        vectors: &Vectors,
+        query: Row<'_>,
+        start: Found,
+        level: usize,
+        ef: usize,
+        accept: Option<&Accept<'_>>,
+        is_over: Option<&IsOver<'_>>,
+    ) -> Vec<Found> {
+        let accepts = |slot| accept.is_none_or(|accept| accept(slot));
+        let mut seen = Seen::new(self.links.len());
+        let mut open = BinaryHeap::from([Reverse(start)]);
+        let mut best = BinaryHeap::new();
+        seen.insert(start.slot);
+        best.extend(accepts(start.slot).then_some(start));
+        let mut visited = 0_u32;
+        while let Some(Reverse(next)) = open.pop() {
+            let worst = |best: &BinaryHeap<Found>| best.peek().filter(|_| best.len() >= ef).map(|found| found.distance);
+            if worst(&best).is_some_and(|worst| next.distance > worst) {
+                break;
+            }
+            visited += 1;
+            if visited.is_multiple_of(ASK_EVERY) && is_over.is_some_and(|is_over| is_over()) {
+                break;
+            }
+            for &slot in self.links.of(level, next.slot) {
+                if !seen.insert(slot) {
+                    continue;
+                }
+                let found = Found { distance: vectors.distance(query, slot), slot };
+                if worst(&best).is_some_and(|worst| found.distance >= worst) {
+                    continue;
+                }
+                open.push(Reverse(found));
+                if accepts(slot) {
+                    best.push(found);
+                    if best.len() > ef {
+                        best.pop();
+                    }
+                }
+            }
+        }
+        best.into_sorted_vec()
+    }
+
+    /// The nearest nodes that a search with `ef` places finds, sorted.
+    pub(in crate::vector) fn nearest(
+        &self,
+        vectors: &Vectors,
+        query: Row<'_>,
+        ef: usize,
+        accept: Option<&Accept<'_>>,
+        is_over: Option<&IsOver<'_>>,
+    ) -> Vec<Found> {
+        let Some(entry) = self.entry else { return Vec::new() };
+        let mut near = Found { distance: vectors.distance(query, entry), slot: entry };
+        for level in (1..=self.links.level(entry)).rev() {
+            near = self.greedy(vectors, query, near, level);
+        }
+        self.beam(vectors, query, near, 0, ef, accept, is_over)
+    }
+
+    /// Accepted nodes at most `radius` away that can be reached over nodes at most `reach` away, from the nearest ones on.
+    pub(in crate::vector) fn within(
+        &self,
+        vectors: &Vectors,
+        query: Row<'_>,
+        (radius, reach): (f64, f64),
+        ef: usize,
+        accept: Option<&Accept<'_>>,
+        is_over: Option<&IsOver<'_>>,
+    ) -> Vec<Found> {
+        let mut open = self.nearest(vectors, query, ef, None, is_over);
+        open.retain(|found| found.distance <= reach);
+        let mut seen = Seen::new(self.links.len());
+        for found in &open {
+            seen.insert(found.slot);
+        }
+        let (mut within, mut visited) = (Vec::new(), 0_u32);
+        while let Some(next) = open.pop() {
+            visited += 1;
+            if visited.is_multiple_of(ASK_EVERY) && is_over.is_some_and(|is_over| is_over()) {
+                break;
+            }
+            if next.distance <= radius && accept.is_none_or(|accept| accept(next.slot)) {
+                within.push(next);
+            }
+            for &slot in self.links.of(0, next.slot) {
+                if seen.insert(slot) {
+                    let found = Found { distance: vectors.distance(query, slot), slot };
+                    open.extend((found.distance <= reach).then_some(found));
+                }
+            }
+        }
+        within
+    }
+}

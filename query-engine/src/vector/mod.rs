@@ -1,0 +1,525 @@
+//! Vectors by number: the nearest ones by distance, exact (FLAT) or approximate (HNSW).
+//!
+//! ```
+//! use query_engine::vector::{Algorithm, ElementType, Metric, Nearest, VectorIndex, VectorOptions};
+//!
+//! let options = VectorOptions::new(ElementType::Float32, 2, Metric::L2, Algorithm::HNSW);
+//! let mut index = VectorIndex::new(options)?;
+//! let blob = |x: f32, y: f32| [x.to_le_bytes(), y.to_le_bytes()].concat();
+//! index.put(1, &blob(0.0, 0.0))?;
+//! index.put(2, &blob(3.0, 4.0))?;
+//!
+//! let query = options.vector(&blob(3.0, 3.0))?;
+//! let found = index.nearest(&query, &Nearest::new(1));
+//! assert_eq!((found[0].label, found[0].distance), (2, 1.0));
+//! # Ok::<(), query_engine::vector::VectorError>(())
+//! ```
+
+mod distance;
+mod element;
+mod graph;
+mod store;
+
+use std::collections::{BinaryHeap, HashMap};
+use std::fmt;
+
+pub use element::{ElementType, Metric};
+use graph::{Found, Graph};
+pub(crate) use store::Format;
+use store::Vectors;
+pub use store::{Storage, Vector};
+
+/// The most elements of a vector, as many as RediSearch allows.
+pub const MAX_DIMENSIONS: usize = 32_768;
+
+/// The most links per node that may be asked for.
+pub const MAX_M: usize = 512;
+
+/// The most candidates of an insertion that may be asked for.
+pub const MAX_EF_CONSTRUCTION: usize = 4096;
+
+/// Vectors of a block if nothing else is asked.
+const BLOCK_SIZE: usize = 1024;
+
+// The square of the greatest distance of two bytes, summed over all dimensions, fits into an i32.
+const _: () = assert!(255 * 255 * MAX_DIMENSIONS <= i32::MAX as usize);
+
+/// How an index finds neighbours, with its parameters.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Algorithm {
+    /// Compares all vectors.
+    Flat {
+        /// Vectors of a block of memory, rounded up to a power of two (BLOCK_SIZE).
+        block_size: usize,
+    },
+    /// Walks a graph of near vectors.
+    Hnsw {
+        /// Links that a new vector asks for; twice as many are kept on the lowest level (M).
+        m: usize,
+        /// Candidates that an insertion looks at (EF_CONSTRUCTION).
+        ef_construction: usize,
+        /// Candidates that a query keeps, at least its k (EF_RUNTIME).
+        ef_runtime: usize,
+        /// How far beyond its radius, relative to it, a range query walks (EPSILON).
+        epsilon: f64,
+    },
+}
+
+impl Algorithm {
+    /// FLAT with the default block size.
+    pub const FLAT: Self = Self::Flat { block_size: BLOCK_SIZE };
+    /// HNSW with RediSearch's defaults.
+    pub const HNSW: Self = Self::Hnsw { m: 16, ef_construction: 200, ef_runtime: 10, epsilon: 0.01 };
+}
+
+/// The vectors of an index and how it finds them.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct VectorOptions {
+    /// The type of elements (TYPE).
+    pub element: ElementType,
+    /// Elements of a vector (DIM).
+    pub dimensions: usize,
+    /// How far vectors are apart (DISTANCE_METRIC).
+    pub metric: Metric,
+    /// How neighbours are found.
+    pub algorithm: Algorithm,
+}
+
+impl VectorOptions {
+    /// Options of an index.
+    #[must_use]
+    pub fn new(element: ElementType, dimensions: usize, metric: Metric, algorithm: Algorithm) -> Self {
+        Self { element, dimensions, metric, algorithm }
+    }
+
+    /// Bytes of a vector.
+    #[must_use]
+    pub fn blob_size(&self) -> usize {
+        self.dimensions.saturating_mul(self.element.size())
+    }
+
+    /// Reads a vector: little-endian elements without anything between.
+    ///
+    /// # Errors
+    /// When the blob has another size.
+    pub fn vector(&self, blob: &[u8]) -> Result<Vector, VectorError> {
+        let (given, expected) = (blob.len(), self.blob_size());
+        self.format().read(blob).ok_or(VectorError::Size { given, expected })
+    }
+
+    /// The blob of numbers, of JSON for example. Integers are cut and saturate.
+    #[must_use]
+    pub fn blob(&self, numbers: &[f64]) -> Vec<u8> {
+        let element = |number: &f64| match self.element {
+            ElementType::Float32 => (*number as f32).to_le_bytes().to_vec(),
+            ElementType::Float64 => number.to_le_bytes().to_vec(),
+            ElementType::Float16 => element::to_half(*number as f32).to_le_bytes().to_vec(),
+            ElementType::Bfloat16 => element::to_brain(*number as f32).to_le_bytes().to_vec(),
+            ElementType::Int8 => (*number as i8).to_le_bytes().to_vec(),
+            ElementType::Uint8 => (*number as u8).to_le_bytes().to_vec(),
+        };
+        numbers.iter().flat_map(element).collect()
+    }
+
+    /// Checks that all parameters are within their limits.
+    ///
+    /// # Errors
+    /// When one is not.
+    pub fn check(&self) -> Result<(), VectorError> {
+        within("DIM", self.dimensions, 1, MAX_DIMENSIONS)?;
+        match self.algorithm {
+            Algorithm::Flat { block_size } => within("BLOCK_SIZE", block_size, 1, 1 << 20),
+            Algorithm::Hnsw { m, ef_construction, ef_runtime, epsilon } => {
+                within("M", m, 2, MAX_M)?;
+                within("EF_CONSTRUCTION", ef_construction, 1, MAX_EF_CONSTRUCTION)?;
+                within("EF_RUNTIME", ef_runtime, 1, usize::MAX)?;
+                let is_epsilon = epsilon.is_finite() && epsilon >= 0.0;
+                if is_epsilon { Ok(()) } else { Err(VectorError::Epsilon(epsilon.to_string())) }
+            }
+        }
+    }
+
+    fn format(&self) -> Format {
+        Format { dimensions: self.dimensions, storage: Storage::Plain(self.element), metric: self.metric }
+    }
+}
+
+fn within(name: &'static str, value: usize, least: usize, most: usize) -> Result<(), VectorError> {
+    if (least..=most).contains(&value) { Ok(()) } else { Err(VectorError::Parameter { name, value, least, most }) }
+}
+
+/// Why vectors or their options are refused.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum VectorError {
+    /// A blob has another size than the index' vectors.
+    Size {
+        /// Its bytes.
+        given: usize,
+        /// The bytes of a vector.
+        expected: usize,
+    },
+    /// A parameter is out of its range.
+    Parameter {
+        /// Its name.
+        name: &'static str,
+        /// Its value.
+        value: usize,
+        /// The least that is allowed.
+        least: usize,
+        /// The most that is allowed.
+        most: usize,
+    },
+    /// EPSILON is negative or no number.
+    Epsilon(String),
+    /// The index has 2^32 − 1 vectors.
+    Full,
+}
+
+impl fmt::Display for VectorError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Size { given, expected } => {
+                write!(f, "Could not add vector with blob size {given} (expected size {expected})")
+            }
+            Self::Parameter { name, value, least, most } => {
+                write!(f, "Invalid value {value} for {name}: expected {least} to {most}")
+            }
+            Self::Epsilon(value) => write!(f, "Invalid value {value} for EPSILON: expected a number of at least 0"),
+            Self::Full => write!(f, "The index has {} vectors and takes no more", u32::MAX),
+        }
+    }
+}
+
+impl std::error::Error for VectorError {}
+
+/// A vector that a query found.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Neighbour {
+    /// The number that it was put under.
+    pub label: u64,
+    /// How far it is.
+    pub distance: f64,
+}
+
+/// Whether a query may find the vector of a slot.
+type Accept<'a> = dyn Fn(u32) -> bool + 'a;
+
+/// Ends a query when it returns `true`.
+pub type IsOver<'a> = dyn Fn() -> bool + 'a;
+
+/// A search for the nearest vectors.
+#[derive(Clone, Copy, Default)]
+pub struct Nearest<'a> {
+    /// The most vectors that are found.
+    pub k: usize,
+    /// Candidates that HNSW keeps, instead of its EF_RUNTIME.
+    pub ef_runtime: Option<usize>,
+    /// Finds only vectors of labels for which it returns `true`.
+    pub accept: Option<&'a dyn Fn(u64) -> bool>,
+    /// Ends the search when it returns `true`, with what was found until then; the clock is the caller's.
+    pub is_over: Option<&'a IsOver<'a>>,
+}
+
+impl Nearest<'_> {
+    /// The `k` nearest of all.
+    #[must_use]
+    pub fn new(k: usize) -> Self {
+        Self { k, ..Self::default() }
+    }
+}
+
+/// A search for all vectors that are near enough.
+#[derive(Clone, Copy, Default)]
+pub struct Within<'a> {
+    /// The greatest distance.
+    pub radius: f64,
+    /// How far beyond it HNSW walks, instead of its EPSILON.
+    pub epsilon: Option<f64>,
+    /// Finds only vectors of labels for which it returns `true`.
+    pub accept: Option<&'a dyn Fn(u64) -> bool>,
+    /// Ends the search when it returns `true`, with what was found until then; the clock is the caller's.
+    pub is_over: Option<&'a IsOver<'a>>,
+}
+
+/// Vectors of one form. Reading needs `&self` alone, so many threads may query it at once.
+#[derive(Clone, Debug)]
+pub struct VectorIndex {
+    algorithm: Algorithm,
+    vectors: Vectors,
+    /// By slot. Slots have no holes: the last vector moves into the place of a removed one.
+    labels: Vec<u64>,
+    slots: HashMap<u64, u32>,
+    graph: Option<Graph>,
+}
+
+/// The seed of levels. A constant, so that the same vectors make the same graph.
+const SEED: u64 = 0x5eed;
+
+/// Slots between two questions whether a scan is over.
+const ASK_EVERY: usize = 256;
+
+/// The work of removing one vector from a graph, in slots that are looked at meanwhile.
+const REMOVAL_WORK: u64 = 64;
+
+impl VectorIndex {
+    /// An empty index.
+    ///
+    /// # Errors
+    /// When a parameter is out of its range.
+    pub fn new(options: VectorOptions) -> Result<Self, VectorError> {
+        options.check()?;
+        Ok(Self::of_field(options))
+    }
+
+    /// An empty index of a field, whose schema checked the options.
+    pub(crate) fn of_field(options: VectorOptions) -> Self {
+        Self::with_format(options.format(), options.algorithm)
+    }
+
+    /// An empty index whose options were checked.
+    pub(crate) fn with_format(format: Format, algorithm: Algorithm) -> Self {
+        let (graph, block) = match algorithm {
+            Algorithm::Flat { block_size } => (None, block_size),
+            Algorithm::Hnsw { m, ef_construction, .. } => (Some(Graph::new(m, ef_construction, SEED)), BLOCK_SIZE),
+        };
+        let vectors = Vectors::new(format, block);
+        Self { algorithm, vectors, labels: Vec::new(), slots: HashMap::new(), graph }
+    }
+
+    /// Adds a vector, or replaces the one of the same label.
+    ///
+    /// # Errors
+    /// When the blob has another size, or the index is full.
+    pub fn put(&mut self, label: u64, blob: &[u8]) -> Result<(), VectorError> {
+        let format = self.vectors.format();
+        let Storage::Plain(element) = format.storage else { return Err(VectorError::Full) };
+        let (given, expected) = (blob.len(), format.dimensions * element.size());
+        let vector = format.read(blob).ok_or(VectorError::Size { given, expected })?;
+        self.insert(label, &vector)
+    }
+
+    /// Adds a vector of this index' form.
+    pub(crate) fn insert(&mut self, label: u64, vector: &Vector) -> Result<(), VectorError> {
+        self.insert_with(label, vector, None)
+    }
+
+    /// Adds a vector of this index' form, with another EF_CONSTRUCTION than the index'.
+    pub(crate) fn insert_with(&mut self, label: u64, vector: &Vector, ef: Option<usize>) -> Result<(), VectorError> {
+        self.remove(label);
+        let slot = u32::try_from(self.labels.len()).ok().filter(|slot| *slot < u32::MAX).ok_or(VectorError::Full)?;
+        self.vectors.push(vector);
+        self.labels.push(label);
+        self.slots.insert(label, slot);
+        if let Some(graph) = &mut self.graph {
+            graph.push(&self.vectors, slot, ef);
+        }
+        Ok(())
+    }
+
+    /// Removes a vector; `false` if there is none of that label.
+    pub fn remove(&mut self, label: u64) -> bool {
+        let Some(slot) = self.slots.remove(&label) else { return false };
+        let last = self.labels.len() as u32 - 1;
+        match &mut self.graph {
+            Some(graph) => graph.swap_remove(&mut self.vectors, slot, last),
+            None => self.vectors.swap_remove(slot as usize),
+        }
+        self.labels.swap_remove(slot as usize);
+        if let Some(moved) = self.labels.get(slot as usize) {
+            self.slots.insert(*moved, slot);
+        }
+        true
+    }
+
+    /// Vectors.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.labels.len()
+    }
+
+    /// Whether there are no vectors.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.labels.is_empty()
+    }
+
+    /// Whether a vector of that label is there.
+    #[must_use]
+    pub fn contains(&self, label: u64) -> bool {
+        self.slots.contains_key(&label)
+    }
+
+    /// The distance of a label's vector.
+    #[must_use]
+    pub fn distance(&self, query: &Vector, label: u64) -> Option<f64> {
+        Some(self.vectors.distance(query.row(), *self.slots.get(&label)?))
+    }
+
+    /// The nearest vectors, the nearest first; equally near ones by label.
+    #[must_use]
+    pub fn nearest(&self, query: &Vector, search: &Nearest<'_>) -> Vec<Neighbour> {
+        let k = search.k.min(self.len());
+        if k == 0 {
+            return Vec::new();
+        }
+        let accepts = search.accept.map(|accept| move |slot: u32| accept(self.labels[slot as usize]));
+        let accept = accepts.as_ref().map(|accept| accept as &Accept<'_>);
+        let scan = || {
+            let slots = (0..self.labels.len() as u32).filter(|slot| accept.is_none_or(|accept| accept(*slot)));
+            self.scan(query, k, slots, search.is_over)
+        };
+        let found = match (&self.graph, self.algorithm) {
+            (Some(graph), Algorithm::Hnsw { ef_runtime, .. }) => {
+                let ef = search.ef_runtime.unwrap_or(ef_runtime).max(k).min(self.len());
+                let found = graph.nearest(&self.vectors, query.row(), ef, accept, search.is_over);
+                // A walk that finds too few has seen all that it can reach; a scan finds the rest, if there is one.
+                let is_short = found.len() < k && !search.is_over.is_some_and(|is_over| is_over());
+                if is_short { scan() } else { found }
+            }
+            _ => scan(),
+        };
+        let mut neighbours = self.labelled(found);
+        neighbours.truncate(k);
+        neighbours
+    }
+
+    /// The exact nearest vectors, the nearest first.
+    pub(crate) fn exact(&self, query: &Vector, search: &Nearest<'_>) -> Vec<Neighbour> {
+        let accepts = |slot: &u32| search.accept.is_none_or(|accept| accept(self.labels[*slot as usize]));
+        let slots = (0..self.labels.len() as u32).filter(accepts);
+        let found = self.scan(query, search.k.min(self.len()), slots, search.is_over);
+        self.labelled(found)
+    }
+
+    /// A label's vector.
+    pub(crate) fn vector(&self, label: u64) -> Option<Vector> {
+        Some(self.vectors.row(*self.slots.get(&label)?).to_vector())
+    }
+
+    /// A label's elements, of length 1 if vectors are compared by angle.
+    pub(crate) fn decode(&self, label: u64) -> Option<Vec<f32>> {
+        Some(self.vectors.decode(*self.slots.get(&label)?))
+    }
+
+    /// The label of a number, whatever its size.
+    pub(crate) fn label_at(&self, number: u64) -> Option<u64> {
+        let at = number.checked_rem(self.labels.len() as u64)?;
+        self.labels.get(at as usize).copied()
+    }
+
+    /// The links of a label in the graph, from its highest level down to 0.
+    pub(crate) fn links(&self, label: u64) -> Option<Vec<Vec<Neighbour>>> {
+        let (slot, graph) = (*self.slots.get(&label)?, self.graph.as_ref()?);
+        let link = |&other: &u32| Found { distance: self.vectors.between(slot, other), slot: other };
+        let levels = graph.neighbours(slot);
+        Some(levels.into_iter().map(|links| self.labelled(links.iter().map(link).collect())).collect())
+    }
+
+    /// The highest level of the graph.
+    pub(crate) fn max_level(&self) -> usize {
+        self.graph.as_ref().map_or(0, Graph::max_level)
+    }
+
+    /// The exact nearest vectors of these labels, the nearest first.
+    #[must_use]
+    pub fn nearest_of(&self, query: &Vector, k: usize, labels: &[u64], is_over: Option<&IsOver<'_>>) -> Vec<Neighbour> {
+        let slots = labels.iter().filter_map(|label| self.slots.get(label).copied());
+        let found = self.scan(query, k.min(self.len()), slots, is_over);
+        self.labelled(found)
+    }
+
+    /// Whether comparing `matches` vectors costs less than walking the graph until so many of all are found.
+    pub(crate) fn scan_is_cheaper(&self, matches: usize, search: &Nearest<'_>) -> bool {
+        let Algorithm::Hnsw { m, ef_runtime, .. } = self.algorithm else { return true };
+        let ef = search.ef_runtime.unwrap_or(ef_runtime).max(search.k.min(self.len()));
+        // A walk expands about `ef` nodes for each one of the filter's share, and compares about M new ones at each.
+        let walk = (ef as f64) * (m as f64) * self.len() as f64 / matches.max(1) as f64;
+        matches as f64 <= walk
+    }
+
+    fn scan(
+        &self,
+        query: &Vector,
+        k: usize,
+        slots: impl Iterator<Item = u32>,
+        is_over: Option<&IsOver<'_>>,
+    ) -> Vec<Found> {
+        let (row, mut best) = (query.row(), BinaryHeap::new());
+        for (at, slot) in slots.enumerate() {
+            if at % ASK_EVERY == ASK_EVERY - 1 && is_over.is_some_and(|is_over| is_over()) {
+                break;
+            }
+            let found = Found { distance: self.vectors.distance(row, slot), slot };
+            if best.len() < k {
+                best.push(found);
+            } else if let Some(mut worst) = best.peek_mut().filter(|worst| found < **worst) {
+                *worst = found;
+            }
+        }
+        best.into_vec()
+    }
+
+    /// All vectors that are near enough, the nearest first.
+    #[must_use]
+    pub fn within(&self, query: &Vector, search: &Within<'_>) -> Vec<Neighbour> {
+        let accepts = search.accept.map(|accept| move |slot: u32| accept(self.labels[slot as usize]));
+        let accept = accepts.as_ref().map(|accept| accept as &Accept<'_>);
+        let found = match (&self.graph, self.algorithm) {
+            (Some(graph), Algorithm::Hnsw { ef_runtime, epsilon, .. }) => {
+                let reach = search.radius + search.radius.abs() * search.epsilon.unwrap_or(epsilon).max(0.0);
+                graph.within(&self.vectors, query.row(), (search.radius, reach), ef_runtime, accept, search.is_over)
+            }
+            _ => self.scan_within(query, search, accept),
+        };
+        self.labelled(found)
+    }
+
+    fn scan_within(&self, query: &Vector, search: &Within<'_>, accept: Option<&Accept<'_>>) -> Vec<Found> {
+        let mut found = Vec::new();
+        for slot in 0..self.labels.len() as u32 {
+            if slot as usize % ASK_EVERY == ASK_EVERY - 1 && search.is_over.is_some_and(|is_over| is_over()) {
+                break;
+            }
+            let distance = self.vectors.distance(query.row(), slot);
+            if distance <= search.radius && accept.is_none_or(|accept| accept(slot)) {
+                found.push(Found { distance, slot });
+            }
+        }
+        found
+    }
+
+    fn labelled(&self, found: Vec<Found>) -> Vec<Neighbour> {
+        let neighbour = |found: Found| Neighbour { label: self.labels[found.slot as usize], distance: found.distance };
+        let mut neighbours: Vec<Neighbour> = found.into_iter().map(neighbour).collect();
+        neighbours
+            .sort_unstable_by(|one, other| one.distance.total_cmp(&other.distance).then(one.label.cmp(&other.label)));
+        neighbours
+    }
+
+    /// Goes on removing vectors whose labels are gone, from `at` downwards, for about `work` looks; returns whether all
+    /// were looked at. `at` begins as `None`.
+    pub(crate) fn retain(&mut self, at: &mut Option<usize>, work: u64, is_live: impl Fn(u64) -> bool) -> bool {
+        let mut left = at.take().map_or(self.len(), |at| at.min(self.len()));
+        let mut spent = 0;
+        while left > 0 && spent < work.max(1) {
+            left -= 1;
+            spent += 1;
+            let label = self.labels[left];
+            if !is_live(label) {
+                // The last vector takes this slot; it was looked at before.
+                self.remove(label);
+                spent += if self.graph.is_some() { REMOVAL_WORK } else { 1 };
+            }
+        }
+        *at = (left > 0).then_some(left);
+        left == 0
+    }
+
+    /// Bytes in memory, without `self`. The memory of hash tables is an estimate.
+    #[must_use]
+    pub fn memory(&self) -> usize {
+        let slots = self.slots.capacity() * (size_of::<(u64, u32)>() + 1) * 8 / 7;
+        let labels = self.labels.capacity() * size_of::<u64>();
+        self.vectors.memory() + slots + labels + self.graph.as_ref().map_or(0, Graph::memory)
+    }
+}
