@@ -1,0 +1,3 @@
+//! WebSockets (RFC 6455).
+
+pub mod codec;
