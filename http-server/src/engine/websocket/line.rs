@@ -315,7 +315,11 @@ impl Line {
         let (mut sent, mut cx) = (0, Context::from_waker(&self.driver));
         let flushed = self.output.flush(&mut cx, stream, &mut self.out, &mut sent);
         self.sent += sent;
-        self.is_blocked = flushed.is_pending();
+        let was_blocked = mem::replace(&mut self.is_blocked, flushed.is_pending());
+        if was_blocked && flushed.is_ready() && !self.is_driven {
+            // The driver keeps the client's time.
+            self.driver.wake_by_ref();
+        }
         match flushed {
             Poll::Pending => return Poll::Pending,
             Poll::Ready(Ok(())) => self.wake(),

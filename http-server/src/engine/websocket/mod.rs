@@ -99,11 +99,18 @@ impl Driver {
         }
         if line.out.capacity() == 0 {
             line.out = mem::take(&mut scratch.out);
+            // A connection that ended may have left its output.
+            line.out.clear();
         }
         drop(scratch);
         if self.slot.is_expired() && line.stream.is_some() {
-            self.worker.stats().timeouts.add(1);
-            line.end();
+            if line.is_blocked || self.slot.phase() == Phase::Lingering {
+                self.worker.stats().timeouts.add(1);
+                line.end();
+            } else {
+                // Another task has written meanwhile, and the client has taken it.
+                self.slot.renew(Phase::Busy);
+            }
         }
         if self.worker.drain.get() == Drain::Closing && line.stream.is_some() {
             line.close(GOING_AWAY, "the server shuts down");
