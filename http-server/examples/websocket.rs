@@ -1,8 +1,8 @@
 //! Messages are sent back as they come. `cargo run --release -p http-server --example websocket -- 127.0.0.1:8000`, then
 //! `loadgen websocket ws://127.0.0.1:8000/ws --verify -c 100`.
 
-use axum::extract::ws::{WebSocket, WebSocketUpgrade};
 use axum::{Router, routing::any};
+use http_server::websocket::{WebSocket, WebSocketUpgrade};
 use http_server::{Options, serve};
 
 async fn echo(mut socket: WebSocket) {

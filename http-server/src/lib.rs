@@ -15,6 +15,7 @@ mod proxy;
 pub mod redis;
 pub mod routes;
 pub mod tuning;
+pub mod websocket;
 
 pub use args::{Args, HttpArgs};
 pub use engine::{Endless, serve};

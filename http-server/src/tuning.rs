@@ -166,3 +166,15 @@ pub const H3_HANDSHAKES: usize = 1024;
 
 /// Bytes that are kept of a client whose handshake waits for its worker. quinn: 10 MiB.
 pub const H3_HANDSHAKE_BUFFER: u64 = 64 * 1024;
+
+/// Bytes of a WebSocket message from a client. tungstenite, and so axum: the same.
+pub const WS_MAX_MESSAGE: usize = 64 * 1024 * 1024;
+
+/// Bytes of a WebSocket frame from a client. tungstenite, and so axum: the same.
+pub const WS_MAX_FRAME: usize = 16 * 1024 * 1024;
+
+/// Bytes of a turn for each WebSocket message: it costs some 100 nanoseconds, however few bytes are in it.
+pub const WS_MESSAGE_COST: usize = 64;
+
+/// Bytes of a WebSocket message from which on it is compressed, where that was agreed on. Shorter ones hardly become shorter.
+pub const WS_COMPRESS_MIN: usize = 32;

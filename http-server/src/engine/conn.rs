@@ -35,6 +35,7 @@ use super::state::{Call, Close, Served, State, Step};
 use super::upgrade::Offer;
 use super::upload::{Allowance, BodyError, Fed, Upload};
 use super::watch::{Phase, Slot};
+use super::websocket::{self, Offered, Taken};
 use super::wire::Wire;
 use super::worker::{Drain, Scratch, Worker};
 use crate::compress;
@@ -98,6 +99,10 @@ pub(super) async fn serve(worker: Rc<Worker>, connection: Connection<Carried>) {
             worker.stats().upgrades.add(1);
             let patience = worker.settings.options.timeouts.write;
             offer.keep(Wire::new(input.freeze(), stream, place, patience)).await;
+        }
+        Served::WebSocket(accepted) => {
+            worker.stats().upgrades.add(1);
+            Box::pin(websocket::serve(worker, slot, stream, place, input, *accepted)).await;
         }
     }
 }
@@ -498,6 +503,9 @@ impl Conn {
         }
         let is_head = request.method() == Method::HEAD;
         let offer = if terms.offers { Offer::to(&mut request) } else { None };
+        if terms.offers {
+            request.extensions_mut().insert(Offered);
+        }
         let line = RequestLine::of(&request);
         let response = respond(Rc::clone(&self.worker), request.map(|()| body), self.origin.clone(), Rc::clone(&line));
         let line = Some(line);
@@ -586,10 +594,12 @@ impl Conn {
         let State::Calling(call) = mem::replace(&mut self.state, State::Waiting) else { return };
         let Call { mut upload, is_http10, ends, is_head, offer, line, .. } = call;
         if let (StatusCode::SWITCHING_PROTOCOLS, Some(offer)) = (response.status(), offer) {
+            let accepted = response.extensions_mut().remove::<Taken>().and_then(Taken::take);
+            let served = accepted.map_or(Served::Upgrade(offer), |accepted| Served::WebSocket(Box::new(accepted)));
             let (clock, headers) = (self.worker.clock.borrow(), response.headers());
             let status = response.status();
             h1::encode_head(status, headers, Framed::Nothing, Ending::Upgrade, clock.date(), &mut scratch.out);
-            self.state = State::Switching(Served::Upgrade(offer));
+            self.state = State::Switching(served);
             return;
         }
         let is_last = self.worker.is_draining() && self.later.is_empty();

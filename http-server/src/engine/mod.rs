@@ -25,6 +25,7 @@ mod stats;
 mod upgrade;
 mod upload;
 mod watch;
+pub(crate) mod websocket;
 mod wire;
 mod worker;
 

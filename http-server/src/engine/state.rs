@@ -10,6 +10,7 @@ use super::request_line::RequestLine;
 use super::sending::Sending;
 use super::upgrade::Offer;
 use super::upload::Upload;
+use super::websocket::Accepted;
 
 /// The event that a connection waits for.
 pub(super) enum State {
@@ -61,6 +62,8 @@ pub(super) enum Served {
     /// HTTP/2, with the request that asked for it, if one has.
     H2(Option<Box<http2::First>>),
     Upgrade(Offer),
+    /// The application has accepted a WebSocket.
+    WebSocket(Box<Accepted>),
 }
 
 /// The result of one step.

@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that panics has failed, as it should")]
 
+mod autobahn;
 mod clients;
 mod endings;
 mod faults;
@@ -22,4 +23,5 @@ mod strangers;
 mod streams;
 mod support;
 mod trickles;
+mod websocket;
 mod workers;

@@ -62,6 +62,7 @@ const MAY_FETCH: &[&str] = &[
     "http-server/src/engine/output.rs",
     "http-server/src/engine/upgrade.rs",
     "http-server/src/engine/watch.rs",
+    "http-server/src/engine/websocket/",
     "http-server/src/engine/wire.rs",
     "http-server/src/engine/worker.rs",
     // Gives the fuzz target a time.
@@ -123,6 +124,7 @@ const PARSERS: &[(&str, &str)] = &[
     ("echonet-lite/src/wire/", "echonet_lite::wire::"),
     ("http-server/src/h1/", "http_server::h1::"),
     ("http-server/src/redis/", "http_server::fuzzing"),
+    ("http-server/src/websocket/codec/", "http_server::websocket::codec::"),
     ("http2/src/connection.rs", "http2::"),
     ("http2/src/frame.rs", "http2::frame::"),
     ("http2/src/hpack/", "http2::hpack::"),
