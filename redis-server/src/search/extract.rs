@@ -115,10 +115,11 @@ fn of_json(field: &SourceField, nodes: &[Node<'_>]) -> Result<Option<Owned>, Str
             Expected::Number => "a number",
             Expected::Place => "a string `longitude,latitude`",
             Expected::Text => "a string",
+            Expected::Vector { .. } => "numbers",
         };
         format!("Invalid JSON value: expected {expected} for field `{}`, found {}", field.name, node.type_name())
     };
-    if matches!(field.kind, FieldKind::Numeric) {
+    if matches!(field.kind, FieldKind::Numeric | FieldKind::Vector(_)) {
         let number = |node: &Node<'_>| match node.kind() {
             Kind::Number(number) => Ok(number.to_f64()),
             _ => Err(refuse(node, Expected::Number)),

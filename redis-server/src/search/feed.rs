@@ -124,7 +124,7 @@ impl Search {
         }
         let is_busy = before > SLICE || !feed.scans.is_empty();
         drop(feed);
-        is_busy || indexes.iter().fold(false, |more, index| compact(index) || more)
+        is_busy || indexes.iter().map(|index| compact(index)).filter(|more| *more).count() > 0
     }
 
     /// Takes what has changed since the last look.
@@ -140,6 +140,8 @@ impl Search {
             feed.scans.push_back(Scan { index, cursor: 0, again });
         }
         if all {
+            // An exchange of all entries keeps all locks until the shards know their sizes, which the scan relies on.
+            drop(database.lock_all(Access::Read, now));
             // Each key counts as changed by the scans.
             (feed.names, feed.deadlines, feed.scans) = Default::default();
             for index in indexes {

@@ -188,17 +188,19 @@ impl Driver {
                 Poll::Ready(Err(_)) => return true,
             }
         }
-        while !is_agreed {
+        if is_agreed {
+            return true;
+        }
+        loop {
             line.input.clear();
             match line.read(cx) {
                 Poll::Pending => return false,
                 Poll::Ready(Ok(count @ 1..)) if count < self.lingers.get() => {
-                    self.lingers.set(self.lingers.get() - count)
+                    self.lingers.set(self.lingers.get() - count);
                 }
-                Poll::Ready(_) => break,
+                Poll::Ready(_) => return true,
             }
         }
-        true
     }
 
     /// A connection that waits holds no more than what it waits with.

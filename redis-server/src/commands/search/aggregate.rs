@@ -4,10 +4,10 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use query_engine::{Aggregation, Datum, Index, KEY, Query, Rows, SCORE, SearchOptions, Step};
 
+use super::find::not_loaded;
 use super::load::Loader;
 use super::pipeline::Request;
 use super::query::check_time;
-use super::search::not_loaded;
 use super::words::Words;
 use super::{cursor, queried, refresh};
 use crate::command::{Args, Result};
@@ -51,7 +51,7 @@ pub(super) fn run(cx: &Ctx<'_>, index: &SearchIndex, request: &Request<'_>) -> R
     if request.loads_all {
         all_names(&engine, &query, &options, &loader, &mut load);
     }
-    check_names(&engine, request, &load)?;
+    check_names(&engine, request, load.iter().map(String::as_str).chain(query.distance_names()).collect())?;
     let fetch = |id: &[u8], name: &str| {
         let alias = request.load.iter().find(|(known, _)| known == name);
         let source = alias.map_or(name.as_bytes(), |(_, field)| field);
@@ -94,9 +94,8 @@ fn all_names(engine: &Index, query: &Query, options: &SearchOptions<'_>, loader:
     }
 }
 
-/// Refuses a property that neither the schema has, nor LOAD, nor a step before.
-fn check_names(engine: &Index, request: &Request<'_>, load: &[String]) -> Result {
-    let mut made: Vec<&str> = load.iter().map(String::as_str).collect();
+/// Refuses a property that neither the schema has, nor LOAD, nor the query's distances, nor a step before.
+fn check_names<'a>(engine: &Index, request: &'a Request<'_>, mut made: Vec<&'a str>) -> Result {
     let check = |name: &str, made: &[&str]| {
         let is_known = made.contains(&name)
             || name == KEY

@@ -2,6 +2,7 @@
 
 use query_engine::{Field, FieldKind};
 
+use super::vector;
 use super::words::{MAX_ECHO, Words, bad};
 use crate::command::Result;
 use crate::protocol::error::{Error, echo};
@@ -44,14 +45,12 @@ fn kind(words: &mut Words<'_>, name: &str, source: Source) -> Result<FieldKind> 
         }
         () if words.take("NUMERIC") => Ok(FieldKind::Numeric),
         () if words.take("GEO") => Ok(FieldKind::Geo),
-        () if words.take("VECTOR") => Err(unsupported("VECTOR", name)),
-        () if words.take("GEOSHAPE") => Err(unsupported("GEOSHAPE", name)),
+        () if words.take("VECTOR") => Ok(FieldKind::Vector(vector::parse(words)?)),
+        () if words.take("GEOSHAPE") => Err(Error::Message(format!(
+            "GEOSHAPE fields are not supported (field `{name}`): expected TEXT, TAG, NUMERIC, GEO or VECTOR"
+        ))),
         () => Err(Error::Message(format!("Invalid field type for field `{name}`"))),
     }
-}
-
-fn unsupported(kind: &str, name: &str) -> Error {
-    Error::Message(format!("{kind} fields are not supported (field `{name}`): expected TEXT, TAG, NUMERIC or GEO"))
 }
 
 /// The options behind a field's type.
@@ -91,6 +90,11 @@ fn options(words: &mut Words<'_>, field: &mut Field) -> Result {
                 }
             }
             FieldKind::Numeric | FieldKind::Geo => {}
+            // Distances sort, not vectors.
+            FieldKind::Vector(_) => {
+                field.index_missing |= words.take("INDEXMISSING");
+                return Ok(());
+            }
         }
         let has_words = matches!(field.kind, FieldKind::Text { .. } | FieldKind::Tag { .. });
         match () {

@@ -2,6 +2,7 @@
 
 use std::sync::atomic::Ordering::Relaxed;
 
+use query_engine::vector::{Algorithm, VectorOptions};
 use query_engine::{Field, FieldKind, Memory};
 
 use super::{NO_INDEX, default_deadline, index_for, refresh};
@@ -119,12 +120,17 @@ fn attribute(reply: &mut Reply, field: &Field, identifier: &[u8]) {
         (field.index_missing, "INDEXMISSING"),
     ];
     let flags: Vec<&str> = flags.iter().filter(|(is_set, _)| *is_set).map(|(_, name)| *name).collect();
-    let has_option = matches!(field.kind, FieldKind::Text { .. } | FieldKind::Tag { .. });
+    let options = match &field.kind {
+        FieldKind::Text { .. } | FieldKind::Tag { .. } => 1,
+        FieldKind::Numeric | FieldKind::Geo => 0,
+        FieldKind::Vector(VectorOptions { algorithm: Algorithm::Flat { .. }, .. }) => 4,
+        FieldKind::Vector(VectorOptions { algorithm: Algorithm::Hnsw { .. }, .. }) => 6,
+    };
     let is_map = reply.is_resp3();
     if is_map {
-        reply.map(4 + usize::from(has_option));
+        reply.map(4 + options);
     } else {
-        reply.array(6 + 2 * usize::from(has_option) + flags.len());
+        reply.array(6 + 2 * options + flags.len());
     }
     reply.simple("identifier");
     reply.bulk(identifier);
@@ -143,12 +149,33 @@ fn attribute(reply: &mut Reply, field: &Field, identifier: &[u8]) {
         }
         FieldKind::Numeric => reply.simple("NUMERIC"),
         FieldKind::Geo => reply.simple("GEO"),
+        FieldKind::Vector(options) => vector(reply, options),
     }
     if is_map {
         reply.simple("flags");
         reply.array(flags.len());
     }
     flags.iter().for_each(|flag| reply.simple(flag));
+}
+
+fn vector(reply: &mut Reply, options: &VectorOptions) {
+    reply.simple("VECTOR");
+    let mut named = |name: &str, value: &str| {
+        reply.simple(name);
+        reply.simple(value);
+    };
+    named("algorithm", if matches!(options.algorithm, Algorithm::Flat { .. }) { "FLAT" } else { "HNSW" });
+    named("data_type", options.element.name());
+    reply.simple("dim");
+    reply.int(options.dimensions as i64);
+    reply.simple("distance_metric");
+    reply.simple(options.metric.name());
+    if let Algorithm::Hnsw { m, ef_construction, .. } = options.algorithm {
+        reply.simple("M");
+        reply.int(m as i64);
+        reply.simple("ef_construction");
+        reply.int(ef_construction as i64);
+    }
 }
 
 fn number(reply: &mut Reply, name: &str, value: f64) {
@@ -160,7 +187,7 @@ fn number(reply: &mut Reply, name: &str, value: f64) {
 fn sizes(reply: &mut Reply, memory: Memory) {
     let megabytes = |bytes: usize| bytes as f64 / f64::from(1 << 20);
     number(reply, "inverted_sz_mb", megabytes(memory.words + memory.tags + memory.numbers + memory.places));
-    number(reply, "vector_index_sz_mb", 0.0);
+    number(reply, "vector_index_sz_mb", megabytes(memory.vectors));
     number(reply, "doc_table_size_mb", megabytes(memory.documents));
     number(reply, "tag_overhead_sz_mb", megabytes(memory.tags));
     number(reply, "text_overhead_sz_mb", megabytes(memory.words));

@@ -1,9 +1,9 @@
 //! The documents of an answer, read from the keys.
 
-use query_engine::{FieldKind, Hits, Marks, SortKey, Summary, highlight, summarize};
+use query_engine::{Datum, FieldKind, Hit, Hits, Marks, SortKey, Summary, highlight, summarize};
 
 use super::Deadline;
-use super::search::Request;
+use super::find::Request;
 use super::words::{Words, bad};
 use crate::command::Result;
 use crate::exec::Ctx;
@@ -38,8 +38,24 @@ pub(super) fn returned<'a>(mut words: Words<'a>) -> Result<Vec<Returned<'a>>> {
 /// HIGHLIGHT and SUMMARIZE.
 #[derive(Default)]
 pub(super) struct Marking<'a> {
-    highlight: Option<(Option<Vec<&'a [u8]>>, &'a [u8], &'a [u8])>,
-    summarize: Option<(Option<Vec<&'a [u8]>>, usize, usize, &'a [u8])>,
+    highlight: Option<Highlight<'a>>,
+    summarize: Option<Summarize<'a>>,
+}
+
+/// The fields that an option names; `None` are all.
+type Names<'a> = Option<Vec<&'a [u8]>>;
+
+struct Highlight<'a> {
+    fields: Names<'a>,
+    open: &'a [u8],
+    close: &'a [u8],
+}
+
+struct Summarize<'a> {
+    fields: Names<'a>,
+    fragments: usize,
+    words: usize,
+    separator: &'a [u8],
 }
 
 impl<'a> Marking<'a> {
@@ -55,7 +71,7 @@ impl<'a> Marking<'a> {
             if words.take("TAGS") {
                 (open, close) = (words.need("HIGHLIGHT")?, words.need("HIGHLIGHT")?);
             }
-            self.highlight = Some((fields, open, close));
+            self.highlight = Some(Highlight { fields, open, close });
             return Ok(true);
         }
         if !words.take("SUMMARIZE") {
@@ -70,19 +86,19 @@ impl<'a> Marking<'a> {
                 () => break,
             }
         }
-        self.summarize = Some((fields, fragments, len, separator));
+        self.summarize = Some(Summarize { fields, fragments, words: len, separator });
         Ok(true)
     }
 
     /// A field's value as it is shown.
     fn mark(&self, name: &[u8], text: Vec<u8>, words: &[query_engine::FoundWord], index: &SearchIndex) -> Vec<u8> {
-        let concerns = |fields: &Option<Vec<&[u8]>>| fields.as_ref().is_none_or(|fields| fields.contains(&name));
+        let concerns = |fields: &Names<'_>| fields.as_ref().is_none_or(|fields| fields.contains(&name));
         let language = index.engine().schema().language;
         let marks = |open, close| Marks { words, language, open, close };
-        let highlights = self.highlight.as_ref().filter(|(fields, ..)| concerns(fields));
-        let (open, close): (&[u8], &[u8]) = highlights.map_or((b"", b""), |(_, open, close)| (open, close));
-        match self.summarize.as_ref().filter(|(fields, ..)| concerns(fields)) {
-            Some((_, fragments, words, separator)) => {
+        let highlights = self.highlight.as_ref().filter(|highlight| concerns(&highlight.fields));
+        let (open, close): (&[u8], &[u8]) = highlights.map_or((b"", b""), |it| (it.open, it.close));
+        match self.summarize.as_ref().filter(|summarize| concerns(&summarize.fields)) {
+            Some(Summarize { fragments, words, separator, .. }) => {
                 let engine = index.engine();
                 let stop_words = &engine.schema().stop_words;
                 let summary = Summary { fragments: *fragments, words: *words, separator, stop_words };
@@ -95,7 +111,7 @@ impl<'a> Marking<'a> {
 }
 
 /// `[FIELDS count field …]`
-fn names<'a>(words: &mut Words<'a>) -> Result<Option<Vec<&'a [u8]>>> {
+fn names<'a>(words: &mut Words<'a>) -> Result<Names<'a>> {
     if words.take("FIELDS") { Ok(Some(words.list("FIELDS")?.rest().collect())) } else { Ok(None) }
 }
 
@@ -153,8 +169,8 @@ impl<'l> Loader<'l> {
         if wants_none {
             return Loaded { hits, documents: Vec::new() };
         }
-        let document = |hit: &query_engine::Hit| {
-            let fields = self.read(&hit.id, |entry| self.fields(entry, request))?;
+        let document = |hit: &Hit| {
+            let fields = self.read(&hit.id, |entry| self.fields(entry, hit, request))?;
             let mark = |(name, text): (Vec<u8>, Vec<u8>)| {
                 let text = request.marking.mark(&name, text, &hit.words, index);
                 (name, text)
@@ -165,26 +181,32 @@ impl<'l> Loader<'l> {
         Loaded { hits, documents }
     }
 
-    /// The fields of a document that a request wants.
-    fn fields(&self, entry: &Entry, request: &Request<'_>) -> Shown {
+    /// The fields of a document that a request wants, and the distances of vectors.
+    fn fields(&self, entry: &Entry, hit: &Hit, request: &Request<'_>) -> Shown {
         let mut fields = Shown::new();
+        let distance = |name: &[u8]| {
+            let (_, distance) = hit.distances.iter().find(|(known, _)| known.as_bytes() == name)?;
+            Some(Datum::Number(*distance).bytes().to_vec())
+        };
         // The value that documents are sorted by stands first.
         let sorted = request.sort_by.map(|(name, _)| name.as_bytes());
         if let Some(returned) = &request.returned {
             let first = returned.iter().filter(|field| sorted == Some(field.name));
             for field in first.chain(returned.iter().filter(|field| sorted != Some(field.name))) {
-                if let Some(text) = self.field(entry, field.identifier) {
+                if let Some(text) = distance(field.identifier).or_else(|| self.field(entry, field.identifier)) {
                     fields.push((field.name.to_vec(), text));
                 }
             }
             return fields;
         }
         if let Some(name) = sorted
-            && let Some(text) = self.field(entry, name)
+            && let Some(text) = distance(name).or_else(|| self.field(entry, name))
         {
             fields.push((name.to_vec(), text));
         }
-        for (name, text) in self.all(entry) {
+        let distances = hit.distances.iter().map(|(name, _)| (name.as_bytes().to_vec(), distance(name.as_bytes())));
+        let distances: Shown = distances.filter_map(|(name, text)| Some((name, text?))).collect();
+        for (name, text) in distances.into_iter().chain(self.all(entry)) {
             if fields.iter().all(|(known, _)| *known != name) {
                 fields.push((name, text));
             }

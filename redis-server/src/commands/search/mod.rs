@@ -8,15 +8,17 @@ mod cursor;
 mod dictionary;
 mod explain;
 mod fields;
+mod find;
 mod info;
 mod load;
 mod pipeline;
 mod profile;
 mod query;
-mod search;
+
 mod show;
 mod spell;
 mod suggest;
+mod vector;
 mod words;
 
 use std::sync::Arc;
@@ -128,7 +130,7 @@ pub(super) static FAMILY: Family = Family { group: "search", category: Categorie
     query(cmd("ft.explaincli", -3, explain::explain_cli,  READ,  &[])),
     query(cmd("ft.info",       2, info::info,             READ,  &[])),
     query(cmd("ft.profile",   -5, profile::profile,       READ,  &[])),
-    query(cmd("ft.search",    -3, search::search,         READ,  &[])),
+    query(cmd("ft.search",    -3, find::search,           READ,  &[])),
     query(cmd("ft.spellcheck", -3, spell::spell_check,    READ,  &[])),
     query(cmd("ft.syndump",    2, dictionary::syn_dump,   READ,  &[])),
     query(cmd("ft.synupdate", -4, dictionary::syn_update, GROW,  &[])),

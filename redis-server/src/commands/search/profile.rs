@@ -1,7 +1,7 @@
 //! FT.PROFILE: a query with the time that it took.
 
 use super::words::Words;
-use super::{aggregate, cursor, load, pipeline, queried, search, show};
+use super::{aggregate, cursor, find, load, pipeline, queried, show};
 use crate::command::{Args, Result};
 use crate::exec::Ctx;
 use crate::exec::clock::now_us;
@@ -24,11 +24,11 @@ pub(super) fn profile(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     let began = now_us();
     let is_map = cx.reply.is_resp3();
     if is_search {
-        let request = search::Request::parse(cx, query, words)?;
+        let request = find::Request::parse(cx, query, words)?;
         let parsed = now_us();
         let deadline = request.common.deadline();
         super::refresh(cx, deadline);
-        let hits = search::run(cx, &index, &request, deadline)?;
+        let hits = find::run(cx, &index, &request, deadline)?;
         let definition = index.definition();
         let loaded = load::Loader::new(cx, cx.instance(), &definition, request.common.dialect, deadline)
             .load(&index, &request, hits);

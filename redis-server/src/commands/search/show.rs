@@ -2,8 +2,8 @@
 
 use query_engine::{Explanation, Hit, SortKey};
 
+use super::find::Request;
 use super::load::{Loaded, Shown};
-use super::search::Request;
 use crate::command::Result;
 use crate::exec::Ctx;
 use crate::protocol::Reply;
@@ -94,6 +94,12 @@ impl Request<'_> {
     fn shows_keys(&self) -> bool {
         self.with_sort_keys
     }
+
+    /// The distance that a hit is sorted by.
+    fn distance(&self, hit: &Hit) -> Option<f64> {
+        let (name, _) = self.sort_by?;
+        hit.distances.iter().find(|(known, _)| known == name).map(|(_, distance)| *distance)
+    }
 }
 
 /// The parts of a hit besides its id and its document, each behind its name if there are any.
@@ -131,7 +137,10 @@ fn each(
                 reply.bulk(&[b"#", &*format_f64(*number)].concat());
             }
             Some(SortKey::Text(text)) => reply.bulk(&[b"$", &**text].concat()),
-            _ => reply.null(),
+            _ => match request.distance(hit) {
+                Some(distance) => reply.bulk(&[b"#", &*format_f64(distance)].concat()),
+                None => reply.null(),
+            },
         }
     }
 }

@@ -80,12 +80,12 @@ impl<'a> Words<'a> {
     }
 
     /// A number, and so many arguments behind it.
-    pub(super) fn list(&mut self, option: &str) -> Result<Words<'a>> {
+    pub(super) fn list(&mut self, option: &str) -> Result<Self> {
         let count: usize = self.number(option)?;
         if count > self.left() {
             return Err(bad(option, "Expected an argument, but none provided"));
         }
-        let list = Words { args: self.args.first(self.at + count), at: self.at };
+        let list = Self { args: self.args.first(self.at + count), at: self.at };
         self.at += count;
         Ok(list)
     }

@@ -4,9 +4,10 @@ use std::thread;
 use std::time::Duration;
 
 use super::{ask, find, ids, run, words};
+use crate::support::process::Process;
 use crate::support::resp::Value;
 use crate::support::server::{Client, Server};
-use crate::support::until;
+use crate::support::{free_port, until};
 
 const CREATE: &[&str] = &[
     "FT.CREATE h ON HASH PREFIX 1 d: SCHEMA t TEXT n NUMERIC SORTABLE g TAG",
@@ -135,8 +136,9 @@ fn queries_inside_of_transactions_and_scripts() {
 
 #[test]
 fn evicted_documents_are_gone() {
-    let server = Server::start();
-    let client = &mut server.connect();
+    let port = free_port().to_string();
+    let _process = Process::start("search-evicted", &[("port", &port)]);
+    let client = &mut Client::connect(([127, 0, 0, 1], port.parse().unwrap()).into());
     fill(client);
     let value = "x".repeat(10_000);
     for n in 0..300 {
@@ -232,13 +234,13 @@ fn rules_of_documents() {
     let server = Server::start();
     let client = &mut server.connect();
     run(client, "FT.CREATE f FILTER '@n > 5' LANGUAGE_FIELD l SCORE_FIELD s SCHEMA t TEXT n NUMERIC");
-    run(client, "HSET a t courir n 6 l french s 0.5");
-    run(client, "HSET b t courir n 5");
-    run(client, "HSET c t courir");
+    run(client, "HSET a t continuait n 6 l french s 0.5");
+    run(client, "HSET b t continuait n 5");
+    run(client, "HSET c t continuait");
     assert_eq!(find(client, "f", "*").into_iter().collect::<Vec<_>>(), ["a"]);
     run(client, "HSET b n 60");
     assert_eq!(find(client, "f", "*").len(), 2);
-    let Value::Array(answer) = run(client, "FT.SEARCH f courons LANGUAGE french NOCONTENT WITHSCORES SCORER DOCSCORE")
+    let Value::Array(answer) = run(client, "FT.SEARCH f continua LANGUAGE french NOCONTENT WITHSCORES SCORER DOCSCORE")
     else {
         panic!("an answer");
     };

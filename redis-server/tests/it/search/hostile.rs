@@ -14,8 +14,18 @@ const ERRORS: &[(&str, &str)] = &[
     ("FT.CREATE x ON FOO SCHEMA t TEXT", "Invalid rule type: FOO"),
     ("FT.CREATE x SCHEMA t TEXT t TEXT", "Duplicate field in schema - t"),
     (
-        "FT.CREATE x SCHEMA v VECTOR FLAT 6 TYPE FLOAT32 DIM 2 DISTANCE_METRIC L2",
-        "VECTOR fields are not supported (field `v`): expected TEXT, TAG, NUMERIC or GEO",
+        "FT.CREATE x SCHEMA v VECTOR FLAT 4 TYPE FLOAT32 DIM 2",
+        "Missing mandatory parameter: cannot create FLAT index without specifying DISTANCE_METRIC argument",
+    ),
+    (
+        "FT.CREATE x SCHEMA v VECTOR SVS-VAMANA 6 TYPE FLOAT32 DIM 2 DISTANCE_METRIC L2",
+        "Bad arguments for vector similarity algorithm: expected FLAT or HNSW, found `SVS-VAMANA`",
+    ),
+    ("FT.CREATE x SCHEMA v VECTOR FLAT 2 TYPE FOO", "Bad arguments for vector similarity TYPE: Unknown value `FOO`"),
+    ("FT.CREATE x SCHEMA v VECTOR FLAT 2 M 4", "Bad arguments for algorithm FLAT: Unknown attribute `M`"),
+    (
+        "FT.CREATE x SCHEMA g GEOSHAPE",
+        "GEOSHAPE fields are not supported (field `g`): expected TEXT, TAG, NUMERIC, GEO or VECTOR",
     ),
     ("FT.CREATE x SCHEMA t TEXT PHONETIC dm:en", "PHONETIC is not supported (field `t`)"),
     ("FT.CREATE x TEMPORARY 5 SCHEMA t TEXT", "TEMPORARY indexes are not supported"),

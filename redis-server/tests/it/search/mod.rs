@@ -5,19 +5,21 @@ mod durable;
 mod hostile;
 mod model;
 mod recorded;
+mod vectors;
 
 use std::collections::BTreeSet;
 
-use crate::support::resp::Value;
+use crate::support::resp::{Value, take_bare_errors};
 use crate::support::server::Client;
 
-/// The words of a line; single or double quotes hold spaces together.
+/// The words of a line; single or double quotes around a word hold spaces together.
 fn words(line: &str) -> Vec<String> {
+    take_bare_errors();
     let (mut words, mut word, mut quote) = (Vec::new(), None::<String>, None);
     for c in line.chars() {
         match quote {
             Some(open) if c == open => quote = None,
-            None if c == '"' || c == '\'' => {
+            None if word.is_none() && (c == '"' || c == '\'') => {
                 quote = Some(c);
                 word.get_or_insert_default();
             }

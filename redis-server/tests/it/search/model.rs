@@ -48,8 +48,11 @@ fn in_range(fields: &Fields, low: f64, high: f64) -> bool {
     value(fields, "n").and_then(|n| n.parse::<f64>().ok()).is_some_and(|n| (low..=high).contains(&n))
 }
 
+/// Whether a query finds a document.
+type Finds = Box<dyn Fn(&Fields) -> bool>;
+
 /// A query, and which documents it finds.
-fn query(random: &mut Random) -> (String, Box<dyn Fn(&Fields) -> bool>) {
+fn query(random: &mut Random) -> (String, Finds) {
     let word = |random: &mut Random| WORDS[random.below(WORDS.len())];
     let (one, other, low) = (word(random), word(random), random.below(20) as f64);
     match random.below(7) {

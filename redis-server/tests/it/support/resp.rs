@@ -1,5 +1,6 @@
 //! A strict reader of RESP2 and RESP3, independent of the server's own code.
 
+use std::cell::Cell;
 use std::fmt;
 
 /// A value on the wire; kinds that mean the same to a person are kept apart.
@@ -149,8 +150,20 @@ fn big_number(text: &[u8]) -> Result<String, Malformed> {
     Ok(String::from_utf8_lossy(text).into_owned())
 }
 
+thread_local! {
+    static TAKES_BARE_ERRORS: Cell<bool> = const { Cell::new(false) };
+}
+
+/// From now on, this thread's test takes errors without a code, as RediSearch has them.
+pub(crate) fn take_bare_errors() {
+    TAKES_BARE_ERRORS.set(true);
+}
+
 /// Errors begin with a code in capitals.
 fn error(text: &[u8]) -> Result<Vec<u8>, Malformed> {
+    if TAKES_BARE_ERRORS.get() {
+        return Ok(text.to_vec());
+    }
     let code = text.split(|byte| *byte == b' ').next().unwrap_or_default();
     if code.is_empty() || !code.iter().all(|byte| byte.is_ascii_uppercase() || byte.is_ascii_digit()) {
         return Err(Malformed(format!("an error without a code: {}", text.escape_ascii())));

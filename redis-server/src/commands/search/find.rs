@@ -1,6 +1,6 @@
 //! FT.SEARCH.
 
-use query_engine::{Hits, Index, Query, SearchOptions, SortBy, SortKey};
+use query_engine::{DistanceOrder, Hits, Index, Query, SearchOptions, SortBy, SortKey};
 
 use super::load::{self, Loader, Marking, Returned};
 use super::query::{Common, check_time, limit};
@@ -175,7 +175,8 @@ pub(super) fn run(cx: &Ctx<'_>, index: &SearchIndex, request: &Request<'_>, dead
     let query = request.parsed(&engine)?;
     let is_over = || deadline.is_over();
     let loader = Loader::new(cx, cx.instance(), &definition, request.common.dialect, deadline);
-    let sort_field = request.sort_by.map(|(name, rises)| {
+    let by_distance = request.sort_by.filter(|(name, _)| query.distance_names().contains(name));
+    let sort_field = request.sort_by.filter(|_| by_distance.is_none()).map(|(name, rises)| {
         let field = engine.schema().find(name.as_bytes());
         field.map(|field| (field, rises)).ok_or_else(|| not_loaded(name))
     });
@@ -191,6 +192,7 @@ pub(super) fn run(cx: &Ctx<'_>, index: &SearchIndex, request: &Request<'_>, dead
         explain: request.explains,
         payload: request.payload,
         sort_by: sort_field.map(|(field, ascending)| SortBy { field, ascending, load: Some(&load) }),
+        sort_by_distance: by_distance.map(|(name, ascending)| DistanceOrder { name, ascending }),
         with_scores: request.with_scores,
         with_words: request.marking.is_on(),
         ..request.common.options(cx, &is_over)

@@ -1,0 +1,99 @@
+//! Vector fields: nearest neighbours, ranges, filters, distances in answers, and changes.
+
+use super::{ask, run};
+use crate::support::resp::Value;
+use crate::support::server::{Client, Server};
+
+/// An answer in one line: lists in brackets.
+fn line(value: &Value) -> String {
+    match value {
+        Value::Array(items) => format!("[{}]", items.iter().map(line).collect::<Vec<_>>().join(" ")),
+        other => other.text(),
+    }
+}
+
+/// Bytes are the elements of INT8: `aa` and `ab` are 1 apart.
+fn filled(client: &mut Client, algorithm: &str) {
+    run(client, "FLUSHALL");
+    run(
+        client,
+        &format!(
+            "FT.CREATE i ON HASH PREFIX 1 d: SCHEMA v VECTOR {algorithm} 6 TYPE INT8 DIM 2 DISTANCE_METRIC L2 t TAG"
+        ),
+    );
+    for (key, vector, tag) in [("d:1", "aa", "x"), ("d:2", "ab", "y"), ("d:3", "ad", "x"), ("d:4", "zz", "y")] {
+        run(client, &format!("HSET {key} v {vector} t {tag}"));
+    }
+}
+
+#[test]
+fn distances_find_and_sort_documents() {
+    let server = Server::start();
+    let client = &mut server.connect();
+    for algorithm in ["FLAT", "HNSW"] {
+        filled(client, algorithm);
+        for (query, expected) in [
+            ("'*=>[KNN 2 @v $q AS s]' PARAMS 2 q aa SORTBY s RETURN 1 s", "[2 d:1 [s 0] d:2 [s 1]]"),
+            ("'@t:{x}=>[KNN 2 @v $q AS s]' PARAMS 2 q ab SORTBY s DESC NOCONTENT", "[2 d:3 d:1]"),
+            ("'*=>[KNN 1 @v $q]' PARAMS 2 q zz", "[1 d:4 [__v_score 0 v zz t y]]"),
+            ("'*=>[KNN $k @v $q]' PARAMS 4 k 1 q ad RETURN 2 t __v_score", "[1 d:3 [t x __v_score 0]]"),
+            (
+                "'@v:[VECTOR_RANGE 10 $q]=>{$yield_distance_as: s}' PARAMS 2 q aa SORTBY s NOCONTENT WITHSORTKEYS",
+                "[3 d:1 #0 d:2 #1 d:3 #9]",
+            ),
+            ("'@t:{y} @v:[VECTOR_RANGE 10 $q]' PARAMS 2 q aa NOCONTENT", "[1 d:2]"),
+        ] {
+            let reply = run(client, &format!("FT.SEARCH i {query} DIALECT 2"));
+            assert_eq!(line(&reply), expected, "{algorithm}: {query}");
+        }
+        let rows = run(client, "FT.AGGREGATE i '*=>[KNN 3 @v $q AS s]' PARAMS 2 q aa APPLY 'sqrt(@s)' AS r DIALECT 2");
+        assert_eq!(line(&rows), "[3 [s 0 r 0] [s 1 r 1] [s 9 r 3]]", "{algorithm}");
+    }
+}
+
+#[test]
+fn vectors_follow_their_documents() {
+    let server = Server::start();
+    let client = &mut server.connect();
+    for algorithm in ["FLAT", "HNSW"] {
+        filled(client, algorithm);
+        let nearest = |client: &mut Client| {
+            line(&run(client, "FT.SEARCH i '*=>[KNN 1 @v $q]' PARAMS 2 q aa NOCONTENT DIALECT 2"))
+        };
+        assert_eq!(nearest(client), "[1 d:1]", "{algorithm}");
+        run(client, "DEL d:1");
+        assert_eq!(nearest(client), "[1 d:2]", "{algorithm}");
+        run(client, "HSET d:4 v aa");
+        assert_eq!(nearest(client), "[1 d:4]", "{algorithm}");
+        run(client, "RENAME d:4 elsewhere");
+        run(client, "HDEL d:2 v");
+        assert_eq!(nearest(client), "[1 d:3]", "{algorithm}");
+        // A vector of another size: the document is not indexed, and counted.
+        run(client, "HSET d:3 v abc");
+        assert_eq!(nearest(client), "[0]", "{algorithm}");
+        let info = line(&run(client, "FT.INFO i"));
+        assert!(info.contains("Could not add vector with blob size 3 (expected size 2)"), "{info}");
+        assert!(
+            info.contains(&format!("type VECTOR algorithm {algorithm} data_type INT8 dim 2 distance_metric L2")),
+            "{info}"
+        );
+    }
+    let reply = ask(client, "FT.SEARCH i '*=>[KNN 1 @v $q]' PARAMS 2 q abc DIALECT 2");
+    assert!(
+        reply.is_error() && reply.text().contains("blob size (3) does not match index's expected size (2)"),
+        "{reply:?}"
+    );
+}
+
+#[test]
+fn json_has_vectors_as_numbers() {
+    let server = Server::start();
+    let client = &mut server.connect();
+    run(client, "FT.CREATE j ON JSON SCHEMA $.v AS v VECTOR FLAT 6 TYPE FLOAT32 DIM 2 DISTANCE_METRIC COSINE");
+    for (key, vector) in [("a", "[1,1]"), ("b", "[1,-1]"), ("c", "[1,0.5]"), ("d", "[1]"), ("e", "[\"x\",1]")] {
+        run(client, &format!("JSON.SET {key} $ '{{\"v\":{vector}}}'"));
+    }
+    // Two numbers that are the same, about 0.22.
+    let query = "FT.SEARCH j '*=>[KNN 5 @v $q AS s]' PARAMS 2 q aaa>aaa> SORTBY s NOCONTENT DIALECT 2";
+    assert_eq!(line(&run(client, query)), "[3 a c b]");
+}
