@@ -12,8 +12,16 @@ use serde::Deserialize;
 use crate::process::run_quietly;
 
 /// Crates for others; all others are of use in this workspace alone.
-const CRATES: [&str; 7] =
-    ["echonet-lite", "grpc-server", "http-server", "http2", "loadgen", "redis-server", "server-runtime"];
+const CRATES: [&str; 8] = [
+    "echonet-lite",
+    "grpc-server",
+    "http-server",
+    "http2",
+    "loadgen",
+    "query-engine",
+    "redis-server",
+    "server-runtime",
+];
 
 /// Files at the top of each tarball.
 const FILES: [&str; 4] = ["Cargo.toml", "README.md", "LICENSE-MIT", "LICENSE-APACHE"];

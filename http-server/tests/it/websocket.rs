@@ -159,7 +159,7 @@ fn a_socket_may_move_to_other_tasks_and_threads() {
     check(&serving(task));
 }
 
-/// What an application sends goes out when it waits for anything, not only when it receives.
+/// Messages of the application go out when it waits for anything, not only when it receives.
 #[test]
 fn messages_go_out_when_the_application_waits() {
     let server = serving(async |mut socket| {

@@ -23,7 +23,7 @@ pub struct Compression {
     pub client_context: bool,
 }
 
-/// What client and server have agreed on.
+/// The compression that client and server have agreed on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Agreed {
     server_context: bool,

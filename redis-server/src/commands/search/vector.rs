@@ -6,7 +6,7 @@ use super::words::{Words, bad};
 use crate::command::Result;
 use crate::protocol::error::Error;
 
-/// What is named in errors.
+/// The subject of errors.
 const WHAT: &str = "vector similarity";
 
 /// Reads the algorithm and its attributes.

@@ -98,7 +98,7 @@ fn restored_values() {
     assert_eq!(find(client, "h", "@n:[3 3]").into_iter().collect::<Vec<_>>(), ["d:1"]);
 }
 
-/// Whatever removes what has expired, or does not: a query does not find it.
+/// A query does not find what has expired, whether it was removed or not.
 #[test]
 fn what_has_expired_is_not_found() {
     let server = Server::start();

@@ -112,7 +112,7 @@ fn answers_are_those_of_a_scan() {
             // Some changes have nothing to change.
             super::ask(client, &change(&mut random));
             let (text, holds) = query(&mut random);
-            // What expires between the two looks is in neither or in the first alone: the second scan decides.
+            // A document that expires between the two looks is in neither or in the first alone: the second scan decides.
             let before = matching(client, &*holds);
             let found = find(client, "i", &text);
             let after = matching(client, &*holds);
