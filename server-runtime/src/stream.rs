@@ -127,6 +127,14 @@ impl Stream {
         }
     }
 
+    /// Has the runtime of this thread wake for the connection from now on, whichever thread uses it next.
+    ///
+    /// # Errors
+    /// The runtime cannot take it.
+    pub fn register(&mut self) -> io::Result<()> {
+        if let Self::Tcp(stream) = self { stream.register() } else { Ok(()) }
+    }
+
     /// Whether the connection can go to another worker: TLS ones stay.
     #[inline]
     pub fn can_move(&self) -> bool {

@@ -60,10 +60,11 @@ impl Tcp {
         }
     }
 
-    fn register(&mut self) -> io::Result<()> {
-        if let State::New(socket) = mem::replace(&mut self.0, State::Lost) {
-            self.0 = State::Registered(TcpStream::from_std(socket)?);
-        }
+    pub(crate) fn register(&mut self) -> io::Result<()> {
+        self.0 = match mem::replace(&mut self.0, State::Lost) {
+            State::New(socket) => State::Registered(TcpStream::from_std(socket)?),
+            known => known,
+        };
         Ok(())
     }
 

@@ -70,7 +70,11 @@ impl Offer {
     }
 
     /// The offer is taken, and the answer that says so has gone out.
-    pub(super) async fn keep(mut self, wire: Wire) {
+    pub(super) async fn keep(mut self, mut wire: Wire) {
+        // The handler may take the stream to a thread whose runtime ends before the connection does.
+        if let Err(error) = wire.register() {
+            return tracing::error!("an upgrade was taken and could not be kept: {error}");
+        }
         // The receiver cannot be gone: the service that waits is in `conn`.
         let _ = self.agree.send(());
         let kept = poll_fn(|cx| self.conn.as_mut().poll(cx)).await;

@@ -23,6 +23,11 @@ pub(super) struct Wire {
 }
 
 impl Wire {
+    /// [`Stream::register`].
+    pub(super) fn register(&mut self) -> io::Result<()> {
+        self.stream.register()
+    }
+
     pub(super) fn new(read: Bytes, stream: Stream, place: Place, patience: Duration) -> Self {
         Self { read, stream, patience, stalled: None, _place: place }
     }

@@ -38,12 +38,17 @@ use crate::websocket::codec::Decoder;
 pub(super) async fn serve(
     worker: Rc<Worker>,
     slot: Rc<Slot>,
-    stream: Stream,
+    mut stream: Stream,
     _place: Place,
     input: BytesMut,
     accepted: Accepted,
 ) {
     let Accepted { callback, limits, agreed, protocol, on_failure } = accepted;
+    // The application may take its socket to a thread whose runtime ends before the connection does.
+    if let Err(error) = stream.register() {
+        tracing::warn!("a WebSocket cannot begin: {error}");
+        return;
+    }
     on_failure.disarm();
     let decoder = Decoder::new(limits, agreed.map(|agreed| agreed.inflater()));
     let line = Line::new(stream, input, decoder, agreed.map(|agreed| agreed.deflater()));
