@@ -220,6 +220,15 @@ pub(super) const CASES: &[Case] = &[
 /// Commands that the genuine server of the table above lacks, and our journal of them.
 pub(super) const NEWER: &[(&str, &str)] = &[
     (
+        "FT.CREATE i SCHEMA t TEXT / FT.ALTER i SCHEMA ADD n NUMERIC / FT.ALIASADD a i / FT.ALIASUPDATE a i / FT.ALIASDEL a / FT.SYNUPDATE i g x y / FT.DROPINDEX i",
+        "FT.CREATE i SCHEMA t TEXT\nFT.ALTER i SCHEMA ADD n NUMERIC\nFT.ALIASADD a i\nFT.ALIASUPDATE a i\nFT.ALIASDEL a\nFT.SYNUPDATE i g x y\nFT.DROPINDEX i",
+    ),
+    (
+        "FT.DICTADD d x y / FT.DICTDEL d x z / FT.SUGADD s hello 1 / FT.SUGDEL s hello / FT.SUGDEL s hello",
+        "FT.DICTADD d x y\nFT.DICTDEL d x z\nFT.SUGADD s hello 1\nFT.SUGDEL s hello",
+    ),
+    ("HSET h t x / FT.CREATE i SCHEMA t TEXT / FT.DROPINDEX i DD", "HSET h t x\nFT.CREATE i SCHEMA t TEXT\nFT.DROPINDEX i DD"),
+    (
         "HSET h a 1 b 2 / HPEXPIREAT h 9999999999000 FIELDS 2 a x / HEXPIREAT h 9999999999 NX FIELDS 2 a b / HEXPIRE h 100 FIELDS 2 a b",
         "HSET h a 1 b 2\nHPEXPIREAT h 9999999999000 FIELDS 1 a\nHPEXPIREAT h 9999999999000 FIELDS 1 b\nHPEXPIREAT h T+100 FIELDS 2 a b",
     ),
