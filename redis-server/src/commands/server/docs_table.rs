@@ -161,7 +161,7 @@ pub(super) const DOCS: &[Doc] = &[
     doc("flushall", "1.0.0", "O(N)", "Removes the keys of all databases", "[async=(ASYNC|SYNC)]"),
     doc("flushdb", "1.0.0", "O(N)", "Removes the keys of this database", "[async=(ASYNC|SYNC)]"),
     doc("ft._list", "1.0.0", "O(N)", "Returns the names of all indexes", ""),
-    doc("ft.aggregate", "1.1.0", "O(N)", "Runs the documents that a query finds through a pipeline", "index query [VERBATIM] [LOAD count:i field...] [TIMEOUT timeout:i] [step...] [WITHCURSOR] [DIALECT dialect:i]"),
+    doc("ft.aggregate", "1.1.0", "O(N)", "Runs the documents that a query finds through a pipeline", "index query [VERBATIM] [LOAD load=<count:i field...>] [TIMEOUT timeout:i] [step...] [WITHCURSOR] [DIALECT dialect:i]"),
     doc("ft.aliasadd", "1.0.0", "O(1)", "Gives an index a further name", "alias index"),
     doc("ft.aliasdel", "1.0.0", "O(1)", "Takes a further name of an index away", "alias"),
     doc("ft.aliasupdate", "1.0.0", "O(1)", "Gives a further name to another index", "alias index"),
