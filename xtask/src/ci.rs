@@ -76,8 +76,15 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     };
     gates.static_checks()?;
     let fuzzer = Fuzzer::find(options)?;
-    told(&beside(gates.selection.of(builds(&gates.xtask, options, fuzzer.as_ref())))?);
-    let tests = if gates.selection.includes("tests") { tests(options)? } else { String::new() };
+    told(&beside(gates.selection.of(builds(&gates.xtask, options)))?);
+    // Tests wait for half of their time: that is for a compiler that gives way to them.
+    let fuzz_build = fuzzer.is_some().then(|| gates.selection.one("fuzz-build", || Fuzzer::build(options))).flatten();
+    let tests = thread::scope(|scope| {
+        let fuzz_build = fuzz_build.map(|(name, command)| scope.spawn(move || gate(&name, giving_way(&command))));
+        let tests = if gates.selection.includes("tests") { tests(options) } else { Ok(String::new()) };
+        let built = fuzz_build.map_or(Ok(String::new()), |build| build.join().unwrap_or_else(|_| bail!("a panic")));
+        built.and(tests)
+    })?;
     gates.programs()?;
     // Neither looks at the time.
     let mut untimed = Vec::new();
@@ -225,13 +232,12 @@ fn giving_way(command: &Command) -> Command {
 /// Gates that compile, the longest first. None waits for another: each has a folder of its own, but for public items and the tests, which
 /// come one after the other. A compiler that optimises a whole program has one thread, and leaves the rest of the machine to what runs
 /// beside it.
-fn builds(xtask: &Xtask, options: &Options, fuzzer: Option<&Fuzzer>) -> Vec<Gate> {
+fn builds(xtask: &Xtask, options: &Options) -> Vec<Gate> {
     let tests = ["test", "--workspace", "--no-run", "--features", FEATURES];
     let models = ["test", "--quiet", "--manifest-path", "models/Cargo.toml", "--target-dir", "models/target"];
     // In full with the tests over the sockets of other systems, which have a build of their own.
     let systems = ["systems", "--check"];
-    let fuzz = fuzzer.map(|_| ("fuzz-build", Fuzzer::build(options)));
-    let others = [
+    let builds = [
         // Instructions are counted by one thread, which counts the same whatever runs beside it.
         ("paths", xtask.task(&["paths"])),
         ("api", xtask.task(&["api"])),
@@ -240,7 +246,7 @@ fn builds(xtask: &Xtask, options: &Options, fuzzer: Option<&Fuzzer>) -> Vec<Gate
         ("bare", xtask.task(&["bare"])),
         ("models", cargo(&models)),
     ];
-    fuzz.into_iter().chain(others).map(|(name, command)| (name.to_owned(), command)).collect()
+    builds.map(|(name, command)| (name.to_owned(), command)).into()
 }
 
 /// Runs the tests; what their programs have printed. Unless all is to be run, the few that fail are tried a second time.

@@ -227,7 +227,10 @@ pub(super) const NEWER: &[(&str, &str)] = &[
         "FT.DICTADD d x y / FT.DICTDEL d x z / FT.SUGADD s hello 1 / FT.SUGDEL s hello / FT.SUGDEL s hello",
         "FT.DICTADD d x y\nFT.DICTDEL d x z\nFT.SUGADD s hello 1\nFT.SUGDEL s hello",
     ),
-    ("HSET h t x / FT.CREATE i SCHEMA t TEXT / FT.DROPINDEX i DD", "HSET h t x\nFT.CREATE i SCHEMA t TEXT\nFT.DROPINDEX i DD"),
+    (
+        "HSET h t x / FT.CREATE i SCHEMA t TEXT / FT.DROPINDEX i DD",
+        "HSET h t x\nFT.CREATE i SCHEMA t TEXT\nFT.DROPINDEX i DD",
+    ),
     (
         "HSET h a 1 b 2 / HPEXPIREAT h 9999999999000 FIELDS 2 a x / HEXPIREAT h 9999999999 NX FIELDS 2 a b / HEXPIRE h 100 FIELDS 2 a b",
         "HSET h a 1 b 2\nHPEXPIREAT h 9999999999000 FIELDS 1 a\nHPEXPIREAT h 9999999999000 FIELDS 1 b\nHPEXPIREAT h T+100 FIELDS 2 a b",
