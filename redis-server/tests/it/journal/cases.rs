@@ -229,7 +229,7 @@ pub(super) const NEWER: &[(&str, &str)] = &[
     ),
     (
         "HSET h t x / FT.CREATE i SCHEMA t TEXT / FT.DROPINDEX i DD",
-        "HSET h t x\nFT.CREATE i SCHEMA t TEXT\nFT.DROPINDEX i DD",
+        "HSET h t x\nFT.CREATE i SCHEMA t TEXT\n[DEL h | FT.DROPINDEX i]",
     ),
     (
         "HSET h a 1 b 2 / HPEXPIREAT h 9999999999000 FIELDS 2 a x / HEXPIREAT h 9999999999 NX FIELDS 2 a b / HEXPIRE h 100 FIELDS 2 a b",
