@@ -89,18 +89,21 @@ impl Search {
         self.gather(&mut feed, database, now);
         let indexes = self.indexes();
         let mut away = Vec::new();
-        // Answered writes are indexed whatever the time; a scan may go on later.
-        while let Some(name) = feed.names.pop_front() {
-            if !update(&mut feed, &indexes, database, &name, now) {
-                away.push(name);
+        loop {
+            // Answered writes are indexed whatever the time; a scan may go on later.
+            while let Some(name) = feed.names.pop_front() {
+                if !update(&mut feed, &indexes, database, &name, now) {
+                    away.push(name);
+                }
             }
-        }
-        while !feed.scans.is_empty() {
+            if feed.scans.is_empty() {
+                break;
+            }
             if is_over() {
                 feed.names.extend(away);
                 return Progress::Late;
             }
-            scan_slice(&mut feed, database, now);
+            self.scan_slice(&mut feed, database, now);
         }
         let is_done = away.is_empty() && feed.names.is_empty();
         feed.names.extend(away);
@@ -120,15 +123,56 @@ impl Search {
             }
         }
         if before < SLICE && !feed.scans.is_empty() {
-            scan_slice(&mut feed, database, now);
+            self.scan_slice(&mut feed, database, now);
         }
         let is_busy = before > SLICE || !feed.scans.is_empty();
         drop(feed);
         is_busy || indexes.iter().map(|index| compact(index)).filter(|more| *more).count() > 0
     }
 
-    /// Takes what has changed since the last look.
-    fn gather(&self, feed: &mut Feed, database: &Database, now: u64) {
+    /// Does a slice of the first scan.
+    fn scan_slice(&self, feed: &mut Feed, database: &Database, now: u64) {
+        let Some(Scan { index, cursor, again }) = feed.scans.front_mut() else { return };
+        let (index, definition, again) = (Arc::clone(index), index.definition(), *again);
+        let mut view = database.lock_none(now);
+        view.keep_expired();
+        let (mut names, mut seen) = (Vec::new(), 0);
+        *cursor = view.scan(
+            *cursor,
+            SLICE,
+            |_| false,
+            |entry| {
+                seen += 1;
+                if definition.takes(entry) {
+                    names.push(Box::from(entry.key()));
+                }
+            },
+        );
+        let is_done = *cursor == 0;
+        drop(view);
+        index.scanned.fetch_add(seen, Relaxed);
+        // Until now each change was noted before the scan met it, and is going to bring its document: brought twice, it would count twice in
+        // scores until the index is compacted.
+        if self.gather(feed, database, now) {
+            return;
+        }
+        let only = [Arc::clone(&index)];
+        for name in names {
+            if feed.names.contains(&name) || !again && index.engine().contains(&name) {
+                continue;
+            }
+            if !update(feed, &only, database, &name, now) {
+                feed.names.push_back(name);
+            }
+        }
+        if is_done && feed.scans.front().is_some_and(|scan| Arc::ptr_eq(&scan.index, &index)) {
+            feed.scans.pop_front();
+            index.scans.fetch_sub(1, SeqCst);
+        }
+    }
+
+    /// Takes what has changed since the last look. True if that is everything: all scans begin anew.
+    fn gather(&self, feed: &mut Feed, database: &Database, now: u64) -> bool {
         let Changed { all, keys } = database.take_changes();
         feed.names.extend(keys);
         let indexes = self.indexes();
@@ -154,6 +198,7 @@ impl Search {
         while let Some(key) = feed.deadlines.pop_due(now) {
             feed.names.push_back(key);
         }
+        all
     }
 }
 
@@ -201,41 +246,4 @@ fn update(feed: &mut Feed, indexes: &[Arc<SearchIndex>], database: &Database, na
     drop(view);
     documents.into_iter().for_each(|(index, document)| index.update(name, document));
     true
-}
-
-/// Does a slice of the first scan.
-fn scan_slice(feed: &mut Feed, database: &Database, now: u64) {
-    let Some(Scan { index, cursor, again }) = feed.scans.front_mut() else { return };
-    let (index, definition, again) = (Arc::clone(index), index.definition(), *again);
-    let mut view = database.lock_none(now);
-    view.keep_expired();
-    let (mut names, mut seen) = (Vec::new(), 0);
-    *cursor = view.scan(
-        *cursor,
-        SLICE,
-        |_| false,
-        |entry| {
-            seen += 1;
-            if definition.takes(entry) {
-                names.push(Box::from(entry.key()));
-            }
-        },
-    );
-    let is_done = *cursor == 0;
-    drop(view);
-    index.scanned.fetch_add(seen, Relaxed);
-    let only = [Arc::clone(&index)];
-    for name in names {
-        // A change has brought it since the scan began, and each later change brings it again.
-        if !again && index.engine().contains(&name) {
-            continue;
-        }
-        if !update(feed, &only, database, &name, now) {
-            feed.names.push_back(name);
-        }
-    }
-    if is_done {
-        feed.scans.pop_front();
-        index.scans.fetch_sub(1, SeqCst);
-    }
 }
