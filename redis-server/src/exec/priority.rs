@@ -10,6 +10,7 @@ use rustix::time::{ClockId, clock_gettime};
 /// The niceness of slow calls: they take what workers leave, but a lock that they hold is not held for long.
 pub(super) const SLOW_CALLS: i32 = 5;
 /// The niceness of the thread that feeds search indexes, with the lock of a shard now and then; a query may wait for it.
+#[cfg(feature = "search")]
 pub(super) const SEARCH: i32 = 5;
 /// The niceness of threads that move slots as a whole, here and there, with the lock of a slot that is read or filled.
 pub(super) const MOVES: i32 = 5;
