@@ -6,7 +6,7 @@ use http::{HeaderMap, HeaderValue};
 #[derive(Clone, Debug)]
 pub(crate) struct Unmodified(pub(crate) HeaderMap);
 
-/// Whether a line of `If-None-Match` is `*` or has this strong tag, compared weakly (section 8.8.3.2). A comma may be part of a tag.
+/// A line of `If-None-Match` is `*` or has this strong tag, compared weakly (section 8.8.3.2). A comma may be part of a tag.
 pub(crate) fn names(line: &HeaderValue, tag: &[u8]) -> bool {
     let mut is_within = false;
     let mut tags = line.as_bytes().split(|byte| {

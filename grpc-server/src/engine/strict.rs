@@ -177,7 +177,7 @@ impl Head {
     }
 }
 
-/// Whether a request line has an absolute target with user information, which is no part of a host (RFC 9110 section 4.2.4).
+/// An absolute target in the request line has user information, which is no part of a host (RFC 9110 section 4.2.4).
 fn names_user(line: &[u8]) -> bool {
     let target = line.split(|byte| *byte == b' ').nth(1).unwrap_or_default();
     let Some(at) = target.windows(3).position(|bytes| bytes == b"://").filter(|_| target[0] != b'/') else {

@@ -25,7 +25,7 @@ pub(super) enum State {
     /// For the client to close, after this many more bytes at most.
     Lingering {
         left: usize,
-        /// Whether our half of the connection has ended.
+        /// The server's half of the connection has ended.
         is_shut: bool,
     },
 }

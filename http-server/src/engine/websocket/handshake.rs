@@ -91,7 +91,7 @@ fn answer(key: &[u8]) -> HeaderValue {
     HeaderValue::from_str(&STANDARD.encode(hash)).expect("base64 is a header value")
 }
 
-/// Whether a list of tokens has this one.
+/// The list of tokens has this one.
 fn has_token(headers: &HeaderMap, name: &HeaderName, token: &str) -> bool {
     let lines = headers.get_all(name).iter().filter_map(|line| line.to_str().ok());
     lines.flat_map(|line| line.split(',')).any(|found| found.trim().eq_ignore_ascii_case(token))

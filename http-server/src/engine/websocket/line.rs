@@ -35,15 +35,15 @@ pub(in crate::engine) struct Line {
     /// Bytes that may be read before others have their turn.
     turn: usize,
     thread: ThreadId,
-    /// Whether the driver runs the application, and sends afterwards what that has written.
+    /// The driver runs the application now, and sends its output afterwards.
     pub(super) is_driven: bool,
-    /// Whether the client takes no more for now.
+    /// The client takes no more for now.
     pub(super) is_blocked: bool,
     pub(super) has_sent_close: bool,
     pub(super) has_received_close: bool,
-    /// Whether the application receives nothing more.
+    /// The application receives nothing more.
     has_ended: bool,
-    /// Whether the application has dropped its socket.
+    /// The application has dropped its socket.
     pub(super) is_dropped: bool,
     /// The driver's waker, which writes wake.
     pub(super) driver: Waker,

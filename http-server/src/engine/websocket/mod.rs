@@ -75,7 +75,7 @@ struct Driver {
     application: Option<Pin<Box<dyn Future<Output = ()> + Send>>>,
     /// Bytes that are read and thrown away at the end.
     lingers: Cell<usize>,
-    /// Whether our half of the connection has ended.
+    /// The server's half of the connection has ended.
     is_shut: Cell<bool>,
     /// Bytes that the client has taken since its time to do so began.
     taken: Cell<u64>,

@@ -17,7 +17,7 @@ pub struct Limits {
     pub message: usize,
     /// Bytes of a frame; beyond, the close code is 1009.
     pub frame: usize,
-    /// Whether frames without a mask are accepted, which RFC 6455 forbids.
+    /// Frames without a mask are accepted, which RFC 6455 forbids.
     pub accepts_unmasked: bool,
 }
 
@@ -140,7 +140,7 @@ impl Decoder {
         }
     }
 
-    /// Whether this frame may come now.
+    /// This frame may come now.
     #[inline]
     fn check(&self, header: &Header) -> Result<(), Failure> {
         if header.mask.is_none() && !self.limits.accepts_unmasked {

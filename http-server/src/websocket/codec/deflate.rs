@@ -17,9 +17,9 @@ const MAX_BITS: u8 = 15;
 /// connection has its own: 300 KiB for the server's and 40 KiB for the client's.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Compression {
-    /// Whether the server's messages may refer to earlier ones.
+    /// Messages of the server may refer to earlier ones.
     pub server_context: bool,
-    /// Whether the client's messages may.
+    /// Messages of the client may refer to earlier ones.
     pub client_context: bool,
 }
 
