@@ -362,19 +362,9 @@ fn cut(instance: &Instance, (purpose, format): (Purpose, Format), at_cut: AtCut,
     at_cut(instance, still);
     let position = instance.replication.position(instance, still);
     let imports = instance.cluster.imports(instance);
+    let search = search::commands(instance);
     instance.background.stood_still.store(began.elapsed().as_nanos() as u64, Relaxed);
-    Moment {
-        handover,
-        purpose,
-        format,
-        at,
-        sizes,
-        options,
-        libraries,
-        search: search::commands(instance),
-        position,
-        imports,
-    }
+    Moment { handover, purpose, format, at, sizes, options, libraries, search, position, imports }
 }
 
 /// Writes the snapshot of this moment. However that ends, no entry waits to be saved then.
