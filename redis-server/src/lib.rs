@@ -19,6 +19,7 @@ pub mod protocol;
 pub mod runtime;
 #[cfg(feature = "search")]
 pub mod search;
+mod threads;
 pub mod types;
 
 pub use runtime::test;

@@ -3,7 +3,7 @@
 //! A value that a command has half changed must be neither served nor kept. So a panic ends the **process**, before any lock is
 //! released, where data could be changed: under exclusive locks of the keyspace, or alone with the data (a script, a
 //! transaction with one). Elsewhere (parsing, commands that read) it ends the **connection**; its client is told
-//! nothing, the log says why. The server's own tasks are started again ([`supervise`](crate::runtime)).
+//! nothing, the log says why. The server's own tasks are started again ([`supervise`](crate::runtime)); its threads are in [`threads`](crate::threads).
 //!
 //! Commands pay nothing for it: [`Ctx`] and the keyspace's guards look for a panic when they are dropped, and what is to be
 //! said of it is noted while the stack unwinds.
@@ -47,18 +47,6 @@ impl Drop for Blame<'_> {
 /// The command that has panicked, or the one that the client has sent last.
 pub(crate) fn command(worker: &Worker, client: &ClientShared) -> String {
     worker.panicked.take().map_or_else(|| client_list::last_command(&worker.instance, client), Row::name)
-}
-
-/// Ends the process if a panic leaves the scope that holds it: the named work would be half done, or done no more, and others rely on it.
-pub(crate) struct Vital(pub(crate) &'static str);
-
-impl Drop for Vital {
-    fn drop(&mut self) {
-        if std::thread::panicking() {
-            tracing::error!("a panic in {}: the process ends", self.0);
-            std::process::abort();
-        }
-    }
 }
 
 /// A call is left by a panic, its locks still held.

@@ -3,11 +3,11 @@
 //! No other module of `exec` knows more of indexes than these functions.
 
 #[cfg(feature = "search")]
-pub use with::{catch_up, read_document, start};
+pub(crate) use with::{Kept, clear, note, restore};
 #[cfg(feature = "search")]
-pub(crate) use with::{clear, commands, note, restore};
+pub use with::{catch_up, read_document, start};
 #[cfg(not(feature = "search"))]
-pub(crate) use without::{clear, commands, note, restore};
+pub(crate) use without::{Kept, clear, note, restore};
 
 /// The name of a note in a snapshot that has a command which makes an index.
 pub(crate) const NOTE: &str = "search-command";
@@ -26,7 +26,8 @@ mod with {
     use crate::keyspace::{Access, Entry};
     use crate::protocol::error::shown;
     use crate::protocol::{Parser, RequestLimits, encode_command};
-    use crate::search::{Progress, Words};
+    use crate::search::{self, Progress};
+    use crate::threads;
 
     /// How long a query sleeps between two looks at what slow calls have borrowed.
     const NAP: Duration = Duration::from_micros(200);
@@ -49,8 +50,12 @@ mod with {
             return;
         }
         let shared = Arc::downgrade(instance);
+        // Indexes that a panic has left half changed are filled anew; what else it leaves is sound.
+        let mut is_lowered = false;
         let work = move || {
-            priority::lower(priority::SEARCH);
+            if !std::mem::replace(&mut is_lowered, true) {
+                priority::lower(priority::SEARCH);
+            }
             let mut rest = FIRST_REST;
             while let Some(instance) = shared.upgrade() {
                 if !instance.search.has_indexes() {
@@ -67,7 +72,7 @@ mod with {
                 thread::sleep(if has_more { PAUSE } else { rest });
             }
         };
-        if let Err(error) = thread::Builder::new().name("search".to_owned()).spawn(work) {
+        if let Err(error) = threads::spawn_again("search", work) {
             instance.search.end_feeding();
             tracing::warn!("no thread for search indexes: queries do its work: {error}");
         }
@@ -102,14 +107,25 @@ mod with {
         instance.search.clear(instance.database(0));
     }
 
-    /// The commands that make the indexes anew, encoded.
-    pub(crate) fn commands(instance: &Instance) -> Vec<Vec<u8>> {
-        let encode = |words: Words| {
+    /// The indexes of this moment, and what is kept beside them.
+    #[derive(Default)]
+    pub(crate) struct Kept(search::Kept);
+
+    impl Kept {
+        /// Takes them. Large parts are shared, so this is quick.
+        pub(crate) fn of(instance: &Instance) -> Self {
+            Self(instance.search.kept())
+        }
+
+        /// Calls `take` with each command that makes them anew, encoded.
+        pub(crate) fn commands(&self, mut take: impl FnMut(&[u8])) {
             let mut bytes = Vec::new();
-            encode_command(&mut bytes, words.iter().map(|word| &**word));
-            bytes
-        };
-        instance.search.commands().into_iter().map(encode).collect()
+            self.0.commands(|words| {
+                bytes.clear();
+                encode_command(&mut bytes, words.iter().copied());
+                take(&bytes);
+            });
+        }
     }
 
     /// A file has such a command.
@@ -157,8 +173,14 @@ mod without {
 
     pub(crate) fn clear(_: &Instance) {}
 
-    pub(crate) fn commands(_: &Instance) -> Vec<Vec<u8>> {
-        Vec::new()
+    pub(crate) struct Kept;
+
+    impl Kept {
+        pub(crate) fn of(_: &Instance) -> Self {
+            Self
+        }
+
+        pub(crate) fn commands(&self, _: impl FnMut(&[u8])) {}
     }
 
     pub(crate) fn note(_: &Instance, _: &[u8]) {

@@ -17,7 +17,7 @@ use crate::exec::slow::{self, Marks};
 use crate::exec::tracking;
 use crate::exec::worker::Worker;
 use crate::exec::{Ctx, Ready};
-use crate::keyspace::{Access, Database, Key, View};
+use crate::keyspace::{Access, Database, Key, View, begin_call};
 use crate::protocol::error::Error;
 use crate::protocol::{Mark, Reply};
 
@@ -491,6 +491,7 @@ fn invoke_journaled(cx: &mut Ctx<'_>, call: &Call<'_>) {
 fn invoke_handler(cx: &mut Ctx<'_>, call: &Call<'_>) {
     let mark = cx.reply.mark();
     let mode = cx.client.reply_mode;
+    begin_call();
     let blame = Blame::new(cx.worker, call.row);
     let result = (cx.instance.handlers[usize::from(call.row.id)])(cx, call.args);
     blame.lift();

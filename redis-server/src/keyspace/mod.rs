@@ -36,6 +36,7 @@ pub use interest::{Waiter, Watched};
 pub use reaper::{Garbage, Reaper};
 pub use slot::Slot;
 pub use table::BUCKET;
+pub(crate) use usage::begin_call;
 pub use usage::{Frequency, Usage};
 pub use value::{Object, StrRef, Value, ValueRef};
 pub use view::{Removed, View};

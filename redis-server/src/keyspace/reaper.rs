@@ -9,6 +9,8 @@ use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::sync::mpsc::{self, SendError, Sender, SyncSender};
 use std::sync::{Arc, OnceLock};
 
+use crate::threads::{self, OnPanic};
+
 use super::entry::Entry;
 use super::view::Removed;
 
@@ -171,22 +173,37 @@ fn start(counts: Arc<Counts>) -> Option<Sender<Message>> {
         Message::Settle(done) => _ = done.send(()),
     };
     let run = move || messages.into_iter().for_each(handle);
-    std::thread::Builder::new().name("reaper".to_owned()).spawn(run).ok().map(|_| sender)
+    threads::spawn("reaper", OnPanic::EndProcess, run).ok().map(|_| sender)
 }
 
 impl Counts {
     fn reap(&self, (garbage, is_counted): Load) {
-        let (objects, bytes) = (garbage.objects(), garbage.bytes());
+        // Also if a destructor panics: nobody waits for the rest of it.
+        let _done = Done { counts: self, objects: garbage.objects(), bytes: garbage.bytes(), is_counted };
         let is_huge = garbage.is_huge();
+        threads::panic_point();
         drop(garbage);
         if is_huge {
             // The next one that is as large shall not take as much again.
             (self.give_back)();
         }
-        self.evicted_bytes.fetch_sub(bytes, Relaxed);
-        if is_counted {
-            self.freed.fetch_add(objects, Relaxed);
-            self.pending.fetch_sub(objects, Release);
+    }
+}
+
+/// Counts garbage as freed when it is dropped.
+struct Done<'a> {
+    counts: &'a Counts,
+    objects: usize,
+    bytes: usize,
+    is_counted: bool,
+}
+
+impl Drop for Done<'_> {
+    fn drop(&mut self) {
+        self.counts.evicted_bytes.fetch_sub(self.bytes, Relaxed);
+        if self.is_counted {
+            self.counts.freed.fetch_add(self.objects, Relaxed);
+            self.counts.pending.fetch_sub(self.objects, Release);
         }
     }
 }

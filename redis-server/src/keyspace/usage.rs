@@ -126,6 +126,42 @@ impl Trace {
             Self::Count(frequency, now) => frequency.note(entry, now),
         }
     }
+
+    /// The entry is new: the call that makes it does not count as a use.
+    #[inline]
+    pub(super) fn made(self, entry: &Entry) {
+        if let Self::Count(..) = self {
+            is_first_use(entry);
+        }
+    }
+}
+
+thread_local! {
+    /// The number of the call that this thread runs.
+    static CALL: Cell<u64> = const { Cell::new(0) };
+    /// The entries whose uses were counted last, and by which call.
+    static COUNTED: Cell<([usize; 2], u64)> = const { Cell::new(([0; 2], 0)) };
+}
+
+/// A call begins: however often it looks at an entry, that is one use.
+#[inline]
+pub(crate) fn begin_call() {
+    CALL.set(CALL.get().wrapping_add(1));
+}
+
+/// Whether this is the first time that the call of this thread uses the entry. One call is known to have used two.
+fn is_first_use(entry: &Entry) -> bool {
+    let (address, call) = (entry.key().as_ptr().addr(), CALL.get());
+    let ([last, other], of) = COUNTED.get();
+    if of != call {
+        COUNTED.set(([address, 0], call));
+        return true;
+    }
+    let is_first = address != last && address != other;
+    if is_first {
+        COUNTED.set(([address, last], call));
+    }
+    is_first
 }
 
 fn counted(now: u64, count: u32) -> u32 {
@@ -135,6 +171,9 @@ fn counted(now: u64, count: u32) -> u32 {
 impl Frequency {
     #[cold]
     fn note(self, entry: &Entry, now: u64) {
+        if !is_first_use(entry) {
+            return;
+        }
         let count = self.count(entry, now);
         entry.set_access(counted(now, self.one_more(count, random)));
     }

@@ -497,6 +497,7 @@ impl<'a> View<'a> {
             entry.set_access(db.usage().fresh(now));
             entry.set_epoch(db.cut.epoch());
             db.note_change(&entry);
+            trace.made(&entry);
             is_new.set(true);
             entry
         };
@@ -553,6 +554,7 @@ impl<'a> View<'a> {
             });
         entry.set_epoch(db.cut.epoch());
         db.note_change(&entry);
+        self.trace.made(&entry);
         table::insert(self.table_mut(key), key.hash, entry, db.rehash());
         if let Some(at) = expire_at {
             self.reindex(key, false, Some(at));

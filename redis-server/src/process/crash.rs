@@ -16,7 +16,8 @@ use std::path::Path;
 use std::ptr;
 use std::sync::atomic::Ordering::SeqCst;
 use std::sync::atomic::{AtomicBool, AtomicI32};
-use std::thread;
+
+use crate::threads::{self, OnPanic};
 
 /// How long the process waits for the state of the server, in milliseconds.
 const PATIENCE_MS: c_int = 3000;
@@ -69,7 +70,7 @@ pub fn install(log: Option<&Path>, state: impl Fn(u64, &mut Vec<u8>) + Send + 's
     };
     let (asked, ask) = io::pipe()?;
     let (written, tell) = io::pipe()?;
-    thread::Builder::new().name("crash-report".to_owned()).spawn(move || write_states(asked, tell, log, &state))?;
+    threads::spawn("crash-report", OnPanic::Report, move || write_states(asked, tell, log, &state))?;
     LOG.store(log, SeqCst);
     ASK.store(ask.into_raw_fd(), SeqCst);
     WRITTEN.store(written.into_raw_fd(), SeqCst);
@@ -101,7 +102,10 @@ fn write_states(mut asked: PipeReader, mut tell: PipeWriter, log: c_int, state: 
     // The other end is closed by nobody.
     while asked.read_exact(&mut client).is_ok() {
         let mut text = Vec::new();
-        let rendered = catch_unwind(AssertUnwindSafe(|| state(u64::from_ne_bytes(client), &mut text)));
+        let rendered = catch_unwind(AssertUnwindSafe(|| {
+            threads::panic_point();
+            state(u64::from_ne_bytes(client), &mut text);
+        }));
         if rendered.is_err() {
             text.extend_from_slice(b"\n(what is missing here has panicked)\n");
         }

@@ -5,7 +5,6 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::thread;
 use std::time::Duration;
 
 use server_runtime::metrics::Registry;
@@ -27,6 +26,7 @@ use crate::exec::still::Still;
 use crate::exec::worker::Worker;
 use crate::observe::memory;
 use crate::process::Process;
+use crate::threads::{self, OnPanic};
 
 /// The service behind every connection.
 pub struct Server {
@@ -188,7 +188,7 @@ pub fn start(
     instance.loading.expect(size);
     let (running, instance) = prepared.serve(signals)?;
     let loaded = Arc::clone(&instance);
-    let loader = thread::Builder::new().name("load".to_owned()).spawn(move || load_while_serving(&loaded));
+    let loader = threads::spawn("load", OnPanic::EndProcess, move || load_while_serving(&loaded));
     loader.map_err(|error| StartError::Load(error.to_string()))?;
     Ok((running, instance))
 }

@@ -1,7 +1,8 @@
 //! The indexes by name, and their aliases.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::atomic::{AtomicU64, AtomicUsize};
 use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
@@ -12,6 +13,11 @@ use super::definition::Definition;
 use super::extract::{Extracted, Failure};
 use super::{Search, Words, lock};
 use crate::keyspace::Database;
+use crate::protocol::error::shown;
+use crate::threads;
+
+/// Panics at a document until it counts as one that cannot be indexed.
+const MAX_PANICS: u32 = 2;
 
 /// One index.
 #[derive(Debug)]
@@ -20,6 +26,8 @@ pub struct SearchIndex {
     definition: RwLock<Arc<Definition>>,
     engine: RwLock<Index>,
     failures: Mutex<Failures>,
+    /// Documents at which the engine has panicked, and how often.
+    suspects: Mutex<HashMap<Box<[u8]>, u32>>,
     /// Scans that fill it.
     pub(super) scans: AtomicUsize,
     /// Keys that they have seen.
@@ -46,6 +54,7 @@ impl SearchIndex {
             definition: RwLock::new(Arc::new(definition)),
             engine: RwLock::new(Index::new(schema)),
             failures: Mutex::default(),
+            suspects: Mutex::default(),
             scans: AtomicUsize::new(0),
             scanned: AtomicU64::new(0),
             uses: AtomicU64::new(0),
@@ -103,8 +112,40 @@ impl SearchIndex {
         *engine = Index::new(engine.schema().clone());
     }
 
-    /// A key is this document now, or none.
-    pub(super) fn update(&self, key: &[u8], document: Result<Option<Extracted>, Failure>) {
+    /// A key is this document now, or none. False if the engine has panicked: it is empty, and wants to be filled anew. It refuses a document
+    /// at which it has panicked twice.
+    #[must_use]
+    pub(super) fn update(&self, key: &[u8], document: Result<Option<Extracted>, Failure>) -> bool {
+        let is_refused = lock(&self.suspects).get(key).is_some_and(|panics| *panics >= MAX_PANICS);
+        let document = match document {
+            Ok(Some(_)) if is_refused => Err(Failure::panic()),
+            document => document,
+        };
+        let change = || {
+            threads::panic_point();
+            self.change(key, document);
+        };
+        let Err(_) = catch_unwind(AssertUnwindSafe(change)) else { return true };
+        let (index, document) = (shown(&self.name), shown(key));
+        tracing::error!(%index, %document, "a panic while a document was indexed: the index is filled anew");
+        *lock(&self.suspects).entry(key.into()).or_default() += 1;
+        self.empty();
+        false
+    }
+
+    /// Removes what documents that are gone have left, reading at most so many postings and values; whether there is more. `None` if the engine
+    /// has panicked: it is empty, and wants to be filled anew.
+    pub(super) fn compact(&self, most: u64) -> Option<bool> {
+        let compacted = catch_unwind(AssertUnwindSafe(|| self.engine_mut().compact(most)));
+        compacted
+            .inspect_err(|_| {
+                tracing::error!(index = %shown(&self.name), "a panic while an index was compacted: it is filled anew");
+                self.empty();
+            })
+            .ok()
+    }
+
+    fn change(&self, key: &[u8], document: Result<Option<Extracted>, Failure>) {
         let failure = match document {
             Ok(None) => {
                 self.remove(key);

@@ -41,6 +41,13 @@ pub(super) struct Failure {
     pub(super) why: String,
 }
 
+impl Failure {
+    /// A panic at the document.
+    pub(super) fn panic() -> Self {
+        Self { field: None, why: "the server has panicked at it, see the log".to_owned() }
+    }
+}
+
 impl Extracted {
     /// Calls `work` with the document.
     pub(super) fn with_document<R>(&self, key: &[u8], work: impl FnOnce(&Document<'_>) -> R) -> R {

@@ -1,11 +1,12 @@
 //! How indexes follow the keys: changed documents, documents that expire, and scans.
 
 use std::collections::{BTreeSet, HashMap, VecDeque};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::{Relaxed, SeqCst};
 
 use super::catalog::SearchIndex;
-use super::extract::extract;
+use super::extract::{Failure, extract};
 use super::{Search, lock};
 use crate::keyspace::{Access, Changed, Database, Entry, ValueRef};
 
@@ -127,7 +128,19 @@ impl Search {
         }
         let is_busy = before > SLICE || !feed.scans.is_empty();
         drop(feed);
-        is_busy || indexes.iter().map(|index| compact(index)).filter(|more| *more).count() > 0
+        is_busy || indexes.iter().map(|index| self.compact(index)).filter(|more| *more).count() > 0
+    }
+
+    /// Removes what documents that are gone have left in an index, one step of it; returns whether there is more.
+    fn compact(&self, index: &Arc<SearchIndex>) -> bool {
+        let engine = index.engine();
+        let is_due = engine.uncompacted() > COMPACT_MIN.max(engine.len() as u64 / 4);
+        drop(engine);
+        is_due
+            && index.compact(COMPACTION).unwrap_or_else(|| {
+                self.scan(index, false);
+                true
+            })
     }
 
     /// Does a slice of the first scan.
@@ -202,14 +215,6 @@ impl Search {
     }
 }
 
-/// Removes what documents that are gone have left in an index, one step of it; returns whether there is more.
-fn compact(index: &SearchIndex) -> bool {
-    let engine = index.engine();
-    let is_due = engine.uncompacted() > COMPACT_MIN.max(engine.len() as u64 / 4);
-    drop(engine);
-    is_due && index.engine_mut().compact(COMPACTION)
-}
-
 /// When an entry, or a field of it, expires next.
 fn expires(entry: &Entry, now: u64) -> Option<u64> {
     let fields = match entry.value() {
@@ -239,11 +244,18 @@ fn update(feed: &mut Feed, indexes: &[Arc<SearchIndex>], database: &Database, na
     }
     let entry = view.peek(&key);
     let read = |(index, definition): &(&Arc<SearchIndex>, Arc<_>)| {
-        (Arc::clone(index), entry.map_or(Ok(None), |entry| extract(definition, entry, now)))
+        let read = || entry.map_or(Ok(None), |entry| extract(definition, entry, now));
+        (Arc::clone(index), catch_unwind(AssertUnwindSafe(read)).unwrap_or_else(|_| Err(Failure::panic())))
     };
     let documents: Vec<_> = concerned.iter().map(read).collect();
     feed.deadlines.set(name, entry.and_then(|entry| expires(entry, now)));
     drop(view);
-    documents.into_iter().for_each(|(index, document)| index.update(name, document));
+    for (index, document) in documents {
+        if !index.update(name, document) {
+            index.scans.fetch_add(1, SeqCst);
+            index.scanned.store(0, Relaxed);
+            feed.scans.push_back(Scan { index, cursor: 0, again: false });
+        }
+    }
     true
 }

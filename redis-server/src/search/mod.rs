@@ -37,6 +37,9 @@ use feed::Feed;
 
 use crate::keyspace::Database;
 
+/// Suggestions (FT.SUGADD) by name. A snapshot shares them; the next change of shared ones copies them.
+pub type SuggestionsByName = BTreeMap<Box<[u8]>, Arc<Suggestions>>;
+
 /// The words of a command.
 pub type Words = Vec<Box<[u8]>>;
 
@@ -52,12 +55,43 @@ pub struct Search {
     /// Custom dictionaries (FT.DICTADD), by name.
     dictionaries: Mutex<BTreeMap<Box<[u8]>, Arc<WordList>>>,
     /// Suggestions (FT.SUGADD), by name.
-    suggestions: Mutex<BTreeMap<Box<[u8]>, Suggestions>>,
+    suggestions: Mutex<SuggestionsByName>,
     cursors: Mutex<Cursors>,
     /// The settings of FT.CONFIG.
     pub options: Options,
     /// Commands that a file in the making of being loaded has brought.
     expected: Mutex<Vec<Words>>,
+}
+
+/// Indexes, aliases, dictionaries and suggestions of one moment. Large parts are shared.
+#[derive(Debug, Default)]
+pub struct Kept {
+    catalog: Vec<Words>,
+    dictionaries: BTreeMap<Box<[u8]>, Arc<WordList>>,
+    suggestions: SuggestionsByName,
+}
+
+impl Kept {
+    /// Calls `take` with each command that makes them anew.
+    pub fn commands(&self, mut take: impl FnMut(&[&[u8]])) {
+        for words in &self.catalog {
+            take(&words.iter().map(|word| &**word).collect::<Vec<_>>());
+        }
+        for (name, words) in &self.dictionaries {
+            let head: [&[u8]; 2] = [b"FT.DICTADD", name];
+            take(&head.into_iter().chain(words.iter().map(|word| &**word)).collect::<Vec<_>>());
+        }
+        for (name, suggestions) in &self.suggestions {
+            for suggestion in suggestions.iter() {
+                let score = suggestion.score.to_string();
+                let mut words: Vec<&[u8]> = vec![b"FT.SUGADD", name, suggestion.text.as_bytes(), score.as_bytes()];
+                if let Some(payload) = suggestion.payload {
+                    words.extend([b"PAYLOAD".as_slice(), payload]);
+                }
+                take(&words);
+            }
+        }
+    }
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -110,7 +144,7 @@ impl Search {
     }
 
     /// Calls `work` with all suggestions by name.
-    pub fn with_suggestions<R>(&self, work: impl FnOnce(&mut BTreeMap<Box<[u8]>, Suggestions>) -> R) -> R {
+    pub fn with_suggestions<R>(&self, work: impl FnOnce(&mut SuggestionsByName) -> R) -> R {
         work(&mut lock(&self.suggestions))
     }
 
@@ -119,26 +153,13 @@ impl Search {
         work(&mut lock(&self.cursors))
     }
 
-    /// The commands that make indexes, aliases, dictionaries and suggestions anew, for files.
-    pub fn commands(&self) -> Vec<Words> {
-        let mut commands = self.read_catalog().commands();
-        let word = |text: &[u8]| -> Box<[u8]> { text.into() };
-        for (name, words) in lock(&self.dictionaries).iter() {
-            let head = [word(b"FT.DICTADD"), name.clone()];
-            commands.push(head.into_iter().chain(words.iter().cloned()).collect());
+    /// The indexes, aliases, dictionaries and suggestions of this moment, for files.
+    pub fn kept(&self) -> Kept {
+        Kept {
+            catalog: self.read_catalog().commands(),
+            dictionaries: lock(&self.dictionaries).clone(),
+            suggestions: lock(&self.suggestions).clone(),
         }
-        for (name, suggestions) in lock(&self.suggestions).iter() {
-            for suggestion in suggestions.iter() {
-                let score = suggestion.score.to_string();
-                let mut words =
-                    vec![word(b"FT.SUGADD"), name.clone(), word(suggestion.text.as_bytes()), word(score.as_bytes())];
-                if let Some(payload) = suggestion.payload {
-                    words.extend([word(b"PAYLOAD"), word(payload)]);
-                }
-                commands.push(words);
-            }
-        }
-        commands
     }
 
     /// A file has a command for [`Search::take_expected`].

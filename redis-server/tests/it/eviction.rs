@@ -1,6 +1,8 @@
 //! Eviction: the evicted and the remaining keys, under load, against the genuine server, and in the view of other clients.
 
+use std::collections::BTreeMap;
 use std::io::{Read, Write};
+use std::os::unix::net::UnixStream;
 
 use crate::support::genuine::Genuine;
 use crate::support::process::{Process, ask};
@@ -227,6 +229,52 @@ fn as_many_hits_as_with_the_genuine_server() {
         // Ours holds more entries in the same memory; chance is some thousandths.
         assert!(ours > theirs - 0.03, "{policy}: {ours:.3} of the accesses hit, {theirs:.3} with the genuine server");
     }
+}
+
+/// A key's counter by name; each use adds one to it with factor 0.
+fn uses(stream: &mut UnixStream) -> BTreeMap<String, i64> {
+    let Value::Array(keys) = ask(stream, &["KEYS", "*"]) else { return BTreeMap::new() };
+    let count = |key: String| ask(stream, &["OBJECT", "FREQ", &key]).text().parse().ok().map(|uses| (key, uses));
+    keys.iter().map(Value::text).filter_map(count).collect()
+}
+
+/// A command counts as one use of a key at most, however often it looks at it, and as none where the genuine server counts none. A stored
+/// result is a new value here, whose old uses do not count.
+#[test]
+fn a_command_counts_as_one_use_of_a_key() {
+    let settings = [("maxmemory-policy", "allkeys-lfu"), ("lfu-log-factor", "0"), ("lfu-decay-time", "0")];
+    let owned = settings.map(|(name, value)| (name.to_owned(), value.to_owned()));
+    let Some(genuine) = Genuine::start(&owned) else { return };
+    let process = Process::start("uses", &settings);
+    let (mut ours, mut theirs) = (process.connect(), genuine.connect());
+    let mut differences = Vec::new();
+    for lines in crate::journal::plain_cases() {
+        for line in lines.split(" / ") {
+            let words: Vec<&str> = line.split(' ').collect();
+            let before = [uses(&mut ours), uses(&mut theirs)];
+            let replies = [ask(&mut ours, &words), ask(&mut theirs, &words)];
+            if replies.iter().any(Value::is_error) || ["PFDEBUG", "SELECT"].contains(&words[0]) {
+                break;
+            }
+            let after = [uses(&mut ours), uses(&mut theirs)];
+            for (key, count) in &after[0] {
+                let grown = |at: usize| Some(after[at].get(key)? - before[at].get(key)?);
+                let is_right = match (grown(0), grown(1)) {
+                    (Some(own), Some(genuine)) => own <= genuine.clamp(0, 1),
+                    _ => after[1].get(key).is_some_and(|genuine| count <= genuine),
+                };
+                if !is_right {
+                    let moves = |at: usize| format!("{:?} to {:?}", before[at].get(key), after[at].get(key));
+                    differences.push(format!("{line} ({lines}): {key} {}, genuine {}", moves(0), moves(1)));
+                }
+            }
+        }
+        for stream in [&mut ours, &mut theirs] {
+            ask(stream, &["SELECT", "0"]);
+            ask(stream, &["FLUSHALL"]);
+        }
+    }
+    assert!(differences.is_empty(), "{}", differences.join("\n"));
 }
 
 #[test]

@@ -38,6 +38,7 @@ mod snapshots;
 mod strangers;
 mod support;
 mod test_server;
+mod threads;
 mod tls;
 mod tracking;
 mod transcripts;

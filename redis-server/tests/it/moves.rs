@@ -21,7 +21,7 @@ const NAME: &str = "0123456789abcdef0123456789abcdef01234567";
 const SLOT: u16 = 15_495;
 
 /// Nodes that know each other; the first one has all slots.
-fn cluster(name: &str, settings: &[&[(&str, &str)]]) -> Vec<Node> {
+pub(crate) fn cluster(name: &str, settings: &[&[(&str, &str)]]) -> Vec<Node> {
     let nodes: Vec<Node> =
         settings.iter().enumerate().map(|(at, settings)| Node::start(&format!("{name}-{at}"), settings)).collect();
     nodes[0].ask("CLUSTER ADDSLOTSRANGE 0 16383");
@@ -44,7 +44,7 @@ fn state(node: &Node) -> String {
 }
 
 #[track_caller]
-fn wait_for(node: &Node, wanted: &str) {
+pub(crate) fn wait_for(node: &Node, wanted: &str) {
     let mut seen = String::new();
     let start = Instant::now();
     while !seen.contains(wanted) {

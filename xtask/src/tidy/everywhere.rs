@@ -98,6 +98,8 @@ const MAY_FETCH: &[&str] = &[
     // Threads that wait for one another, for the disk, and for other servers; which of it may be asynchronous has a rule of its own.
     "redis-server/src/exec/",
     "redis-server/src/runtime/",
+    // The pause before a thread's work begins again.
+    "redis-server/src/threads.rs",
     // Sockets and runtimes are what it is for.
     "server-runtime/src/",
 ];
@@ -114,6 +116,9 @@ const EDGES: &[&str] = &[
     "thread::sleep",
     "tokio",
 ];
+
+/// The module of redis-server that starts threads, and says what a panic in one ends.
+const THREADS: &str = "redis-server/src/threads.rs";
 
 /// Parsers of what comes from outside: where they stand, and what their fuzz target calls.
 const PARSERS: &[(&str, &str)] = &[
@@ -162,6 +167,7 @@ pub(super) fn breaches(files: &Files) -> Vec<String> {
     for (path, text) in files.iter().filter(|(path, _)| path.ends_with(".rs")) {
         breaches.extend(check_core(path, text));
         breaches.extend(check_unsafe(path, text));
+        breaches.extend(check_threads(path, text));
     }
     breaches.extend(check_places(files));
     breaches.extend(check_parsers(files));
@@ -198,6 +204,13 @@ fn check_places(files: &Files) -> Vec<String> {
     let is_there = |place: &&&str| files.contains_key(**place);
     let idle = MAY_FETCH.iter().filter(is_there).filter(|place| !needs(place));
     idle.map(|place| format!("{place}: fetches nothing, and need not be listed")).collect()
+}
+
+/// No thread of redis-server lacks a policy for a panic.
+fn check_threads(path: &str, text: &str) -> Option<String> {
+    let is_concerned = path.starts_with("redis-server/src/") && path != THREADS && !is_test(path);
+    let starts = |line: &str| line.contains("thread::Builder") || line.contains("thread::spawn(");
+    (is_concerned && without_tests(text).lines().any(starts)).then(|| format!("{path}: threads start in {THREADS}"))
 }
 
 /// Exceptions are whole modules, or items of a few lines, each with its reason; the proof of a block is clippy's to demand.
@@ -282,6 +295,15 @@ mod tests {
     fn a_place_that_needs_no_exception_has_none() {
         check(&[("loadgen/src/clock.rs", "")], &["loadgen/src/clock.rs: fetches nothing, and need not be listed"]);
         check(&[("loadgen/src/clock.rs", "std::time::Instant::now()")], &[]);
+    }
+
+    #[test]
+    fn threads_start_in_one_place() {
+        let spawn = "std::thread::Builder::new().spawn(work)";
+        let path = "redis-server/src/keyspace/a.rs";
+        check(&[(path, spawn)], &["redis-server/src/keyspace/a.rs: threads start in redis-server/src/threads.rs"]);
+        check(&[(path, &format!("#[cfg(test)]\nmod tests {{\n    {spawn}\n}}"))], &[]);
+        check(&[("redis-server/tests/it/a.rs", spawn), ("http-server/src/a.rs", spawn)], &[]);
     }
 
     #[test]

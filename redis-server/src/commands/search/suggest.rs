@@ -1,5 +1,7 @@
 //! Suggestions: FT.SUGADD, FT.SUGGET, FT.SUGDEL and FT.SUGLEN. They live beside the keys, not in one.
 
+use std::sync::Arc;
+
 use super::words::{MAX_ECHO, Words, bad};
 use crate::command::{Args, Result};
 use crate::exec::Ctx;
@@ -26,7 +28,7 @@ pub(super) fn add(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
         }
     }
     let len = cx.instance().search.with_suggestions(|all| {
-        let suggestions = all.entry(args.at(1).into()).or_default();
+        let suggestions = Arc::make_mut(all.entry(args.at(1).into()).or_default());
         suggestions.add(text, score, increment, payload);
         suggestions.len()
     });
@@ -40,7 +42,7 @@ pub(super) fn del(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     let text = text(args, 2, "FT.SUGDEL")?;
     let removed = cx.instance().search.with_suggestions(|all| {
         let Some(suggestions) = all.get_mut(args.at(1)) else { return false };
-        let removed = suggestions.remove(text);
+        let removed = Arc::make_mut(suggestions).remove(text);
         if suggestions.is_empty() {
             all.remove(args.at(1));
         }

@@ -14,6 +14,7 @@ use crate::exec::{Ctx, Event};
 use crate::keyspace::{Entry, StrRef, Value, ValueRef};
 use crate::persistence::rdb;
 use crate::protocol::error::{Error, shown};
+use crate::threads;
 
 /// Longest `DEBUG SLEEP`, in seconds.
 const MAX_SLEEP: f64 = 3600.0;
@@ -67,7 +68,7 @@ fn debug(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
             cx.reply.ok();
         }
         (b"object", 3 | 4) => object(cx, args)?,
-        (b"panic", 2) => panic!("DEBUG PANIC called at Unix time {}", cx.now() / 1000),
+        (b"panic", 2 | 3) => cause_panic(cx, args)?,
         (b"populate", 3..=5) => populate(cx, args)?,
         (b"protocol", 3) => protocol(cx, args)?,
         (b"quicklist", 3 | 4) => describe(cx, args, "Quicklist", "quicklist")?,
@@ -93,6 +94,19 @@ fn debug(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
         }
         _ => return Err(Error::subcommand_syntax(args)),
     }
+    Ok(())
+}
+
+/// `DEBUG PANIC [thread]`: this thread panics, or the next one of that name at work.
+fn cause_panic(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
+    assert!(args.len() > 2, "DEBUG PANIC called at Unix time {}", cx.now() / 1000);
+    let name = args.at(2);
+    let Some(known) = threads::NAMES.iter().find(|known| known.as_bytes() == name) else {
+        let names = threads::NAMES.join(", ");
+        return Err(Error::Message(format!("ERR There is no thread `{}`. Threads: {names}", shown(name))));
+    };
+    threads::ask_for_panic(known);
+    cx.reply.ok();
     Ok(())
 }
 
@@ -145,7 +159,8 @@ fn looks_at_data(args: Args<'_>) -> bool {
         "set-active-expire",
         "set-skip-checksum-validation",
     ];
-    !OTHERS.iter().any(|name| args.len() > 1 && args.is(1, name))
+    let is_for_another_thread = args.len() > 2 && args.is(1, "panic");
+    !is_for_another_thread && !OTHERS.iter().any(|name| args.len() > 1 && args.is(1, name))
 }
 
 fn is_allowed(cx: &Ctx<'_>) -> bool {
@@ -424,8 +439,8 @@ const HELP: &[&str] = &[
     "    Write <message> to the server log.",
     "OBJECT <key>",
     "    Show low level info about `key` and associated value.",
-    "PANIC",
-    "    Crash the server simulating a panic.",
+    "PANIC [<thread>]",
+    "    Crash the server simulating a panic, or have the next thread of this name panic.",
     "PAUSE-CRON <0|1>",
     "    1 has SIGTERM and SIGINT wait, so that SHUTDOWN ABORT can take them back.",
     "POPULATE <count> [<prefix>] [<size>]",

@@ -13,10 +13,10 @@ use crate::config::settings;
 use crate::exec::clock::now_ms;
 use crate::exec::exclusive::Alone;
 use crate::exec::instance::Instance;
-use crate::exec::panics::Vital;
 use crate::exec::snapshot::Purpose;
 use crate::journal::User;
 use crate::persistence::aof::{Fsync, Log};
+use crate::threads::{self, OnPanic};
 
 /// How often the keeper looks at work that grows with time: bytes to write that no client waits for, files to force to disk, files to
 /// rewrite.
@@ -86,10 +86,11 @@ impl Keeper {
     pub(super) fn spawn(instance: Arc<Instance>) -> io::Result<JoinHandle<()>> {
         instance.aof.pen().read(&instance);
         let mut keeper = Self { instance, rewrite: Rewrite::None, rewrites: 0, not_before: 0, group: Group::default() };
-        thread::Builder::new().name("aof".to_owned()).spawn(move || {
-            // Without it nothing reaches the disk any more.
-            let _vital = Vital("the thread that keeps the append-only file");
-            while keeper.turn() {}
+        // Without it nothing reaches the disk any more.
+        threads::spawn("aof", OnPanic::EndProcess, move || {
+            while keeper.turn() {
+                threads::panic_point();
+            }
         })
     }
 

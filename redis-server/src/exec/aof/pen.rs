@@ -8,10 +8,10 @@ use super::{Aof, Order, PATIENCE, Until, lock, now};
 use crate::config::settings;
 use crate::exec::exclusive::Alone;
 use crate::exec::instance::Instance;
-use crate::exec::panics::Vital;
 use crate::journal::Reader;
 use crate::persistence::aof::{Layout, Log, Now, Writer};
 use crate::persistence::disk::Disk;
+use crate::threads::Vital;
 
 /// The files, and what the journal has said for them.
 #[derive(Debug, Default)]

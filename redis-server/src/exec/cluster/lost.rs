@@ -9,6 +9,7 @@ use crate::cluster::SlotSet;
 use crate::exec::instance::Instance;
 use crate::exec::pace::Pace;
 use crate::exec::priority;
+use crate::threads::{self, OnPanic};
 
 /// Keys of a slot that are removed under one lock.
 const SLICE: usize = 256;
@@ -101,6 +102,7 @@ impl LostSlots {
     fn drop_all(&self, instance: &Instance) {
         let mut pace = Pace::new(instance);
         loop {
+            threads::panic_point();
             let lost: Vec<u16> = lock(&self.slots).iter().collect();
             for slot in lost {
                 loop {
@@ -130,7 +132,8 @@ impl Cluster {
                 priority::lower(priority::MOVES);
                 shared.cluster.node.lost.drop_all(&shared);
             };
-            match thread::Builder::new().name("slots-gone".to_owned()).spawn(run) {
+            // The next look finds that it has ended, and starts another.
+            match threads::spawn("slots-gone", OnPanic::Report, run) {
                 Ok(begun) => *dropping = Some(begun),
                 Err(error) => {
                     tracing::error!("there is no thread that removes keys of slots that others have: {error}");

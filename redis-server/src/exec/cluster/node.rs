@@ -22,6 +22,7 @@ use crate::exec::clock::{Tick, now_ms};
 use crate::exec::instance::Instance;
 use crate::exec::replication::LinkStage;
 use crate::protocol::error::Error;
+use crate::threads::Vital;
 
 /// How far the bus port is from the port, where nothing else is said.
 const BUS_PORT: u16 = 10_000;
@@ -172,6 +173,7 @@ impl Cluster {
     pub fn with<R>(&self, instance: &Instance, work: impl FnOnce(&mut Machine, Millis) -> R) -> Option<R> {
         let mut guard = lock(&self.node.machine);
         let machine = guard.as_mut()?;
+        let _vital = Vital("the state machine of the cluster");
         machine.observe(facts(instance));
         let result = work(machine, self.now());
         let (mut is_asked, holding) = (false, self.holding());

@@ -1,7 +1,9 @@
 //! The thread that writes the file of a node's state: neither the bus nor a client that asks the machine waits for a disk.
 
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::thread::{self, JoinHandle};
+use std::thread::JoinHandle;
+
+use crate::threads::{self, OnPanic};
 
 use super::file::NodesFile;
 
@@ -36,7 +38,8 @@ impl Saver {
     pub(super) fn start(self: &Arc<Self>, file: NodesFile, wrote: impl Fn() + Send + 'static) -> Result<(), String> {
         let saver = Arc::clone(self);
         let run = move || saver.run(file, wrote);
-        let thread = thread::Builder::new().name("cluster-file".to_owned()).spawn(run);
+        // A node that cannot write its votes must not vote.
+        let thread = threads::spawn("cluster-file", OnPanic::EndProcess, run);
         let thread =
             thread.map_err(|error| format!("there is no thread that writes the cluster config file: {error}"))?;
         *self.thread.lock().unwrap_or_else(PoisonError::into_inner) = Some(thread);
@@ -45,6 +48,7 @@ impl Saver {
 
     fn run(&self, mut file: NodesFile, wrote: impl Fn()) {
         while let Some((text, sync, number)) = self.next() {
+            threads::panic_point();
             if let Err(error) = file.replace(&text, sync) {
                 // A vote that is not on disk could be given twice.
                 tracing::error!("Fatal: can't update cluster config file: {error}");

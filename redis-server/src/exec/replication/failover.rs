@@ -6,6 +6,7 @@
 //! ```
 
 use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -17,6 +18,7 @@ use crate::exec::dispatch::redirect;
 use crate::exec::instance::Instance;
 use crate::exec::still::{Still, stand_still, stand_still_unless_ending};
 use crate::protocol::error::Error;
+use crate::threads::{self, OnPanic};
 
 /// How long it waits between two looks at what replicas have said.
 const NAP: Duration = Duration::from_millis(2);
@@ -99,7 +101,7 @@ impl Replication {
         }
         let number = state.failover.number + 1;
         let work = Work { instance: Arc::clone(instance), number, began: Instant::now(), request: request.clone() };
-        let spawned = thread::Builder::new().name("failover".to_owned()).spawn(move || work.run());
+        let spawned = threads::spawn("failover", OnPanic::EndProcess, move || work.run_or_abort());
         spawned.map_err(|error| Error::Message(format!("ERR there is no thread for a failover: {error}")))?;
         match &request.target {
             Some((host, port)) => tracing::info!("FAILOVER requested to {host}:{port}."),
@@ -168,7 +170,17 @@ struct Work {
 }
 
 impl Work {
-    fn run(self) {
+    /// A panic aborts the failover: clients that wait to write would wait for ever.
+    fn run_or_abort(&self) {
+        if catch_unwind(AssertUnwindSafe(|| self.run())).is_err()
+            && let Ok(still) = stand_still_unless_ending(&self.instance)
+        {
+            self.instance.replication.abort_failover(&self.instance, "A panic, see the log", &still);
+        }
+    }
+
+    fn run(&self) {
+        threads::panic_point();
         let replication = &self.instance.replication;
         while self.is_wanted() {
             if self.is_late() {

@@ -3,7 +3,6 @@
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::thread;
 use std::time::Duration;
 
 use crate::clients::client::Client;
@@ -20,6 +19,7 @@ use crate::exec::worker::Worker;
 use crate::observe::memory;
 use crate::observe::stats::WorkerStats;
 use crate::protocol::Reply;
+use crate::threads::{self, OnPanic};
 
 /// Most threads: calls that wait for another server (MIGRATE) take one each, and the others need some.
 const MAX_THREADS: usize = 16;
@@ -101,7 +101,8 @@ impl Threads {
         drop(queue);
         let (instance, state) = (Arc::clone(instance), Arc::clone(&self.state));
         let work = move || work(&state, Worker::of_slow_calls(instance, counters));
-        if let Err(error) = thread::Builder::new().name("slow-calls".to_owned()).spawn(work) {
+        // A panic of a call is caught there; elsewhere it would leave the queue's counts wrong.
+        if let Err(error) = threads::spawn("slow-calls", OnPanic::EndProcess, work) {
             tracing::warn!("no thread for slow calls: {error}");
             let mut queue = self.state.queue();
             queue.threads -= 1;
@@ -140,7 +141,10 @@ fn run_call(worker: &Worker, mut client: Client, row: &'static Row, args: OwnedA
     let mut reply = Reply::default();
     reply.set_resp3(client.resp3);
     let call = Call { row, args: args.args() };
-    let run = || run_marked(worker, &mut client, call, &mut reply);
+    let run = || {
+        threads::panic_point();
+        run_marked(worker, &mut client, call, &mut reply)
+    };
     let Ok(waiting) = catch_unwind(AssertUnwindSafe(run)) else {
         // Its connection learns of it from the sender that is dropped.
         let (id, addr, command) = (client.shared.id, &client.shared.addr, panics::command(worker, &client.shared));

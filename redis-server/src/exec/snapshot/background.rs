@@ -30,6 +30,7 @@ use crate::exec::search;
 use crate::exec::still::{Still, stand_still};
 use crate::keyspace::Cut;
 use crate::persistence::rdb::WriteOptions;
+use crate::threads::{self, OnPanic};
 
 /// How long the thread sleeps where nothing can be done, between two looks at whether it is to stop.
 pub(super) const NAP: Duration = Duration::from_millis(1);
@@ -312,7 +313,8 @@ fn spawn(instance: &Arc<Instance>, purpose: Purpose) -> io::Result<Idle> {
             work(&instance);
         }
     };
-    thread::Builder::new().name("snapshot".to_owned()).spawn(run).map(|_| Idle(sender))
+    // A panic of the writer is caught there; elsewhere nobody would end the snapshot.
+    threads::spawn("snapshot", OnPanic::EndProcess, run).map(|_| Idle(sender))
 }
 
 /// The cut.
@@ -325,8 +327,8 @@ pub(super) struct Moment {
     pub(super) sizes: Vec<(usize, usize)>,
     pub(super) options: WriteOptions,
     pub(super) libraries: Vec<Box<[u8]>>,
-    /// The commands that make search indexes anew.
-    pub(super) search: Vec<Vec<u8>>,
+    /// The search indexes, and what is kept beside them.
+    pub(super) search: search::Kept,
     /// Where a primary's stream is that is followed.
     pub(super) position: Option<Position>,
     /// The slots that are on their way to this node, by the names of their moves.
@@ -362,7 +364,7 @@ fn cut(instance: &Instance, (purpose, format): (Purpose, Format), at_cut: AtCut,
     at_cut(instance, still);
     let position = instance.replication.position(instance, still);
     let imports = instance.cluster.imports(instance);
-    let search = search::commands(instance);
+    let search = search::Kept::of(instance);
     instance.background.stood_still.store(began.elapsed().as_nanos() as u64, Relaxed);
     Moment { handover, purpose, format, at, sizes, options, libraries, search, position, imports }
 }

@@ -130,7 +130,7 @@ fn begin(instance: &Instance, moment: &Moment, target: Box<dyn Target>) -> Out {
                 writer.timestamp(moment.at / 1000);
             }
             moment.libraries.iter().for_each(|code| writer.function(code));
-            moment.search.iter().for_each(|command| writer.commands(command));
+            moment.search.commands(|command| writer.commands(command));
             moment.imports.iter().for_each(|(name, slots)| writer.import(name.as_str(), &slots.ranges()));
             Out::Commands(writer)
         }

@@ -12,6 +12,7 @@ use crate::keyspace::{Access, Database, Entry, Key, Object, Value, View};
 use crate::persistence::Outcome;
 use crate::persistence::rdb::{Batch, Fault, Limits, Loaded, Record};
 use crate::protocol::error::shown;
+use crate::threads;
 
 /// Entries that are put in their places together: enough for their cache misses to overlap, few enough that other loading threads do not
 /// wait long for their shards.
@@ -87,6 +88,7 @@ impl<'l, 'v> Inserter<'l, 'v> {
             }
             if let Some(delay) = delay(&self.terms.instance.config, settings::KEY_LOAD_DELAY) {
                 thread::sleep(delay);
+                threads::panic_point();
                 if self.terms.instance.is_ending() {
                     break;
                 }

@@ -108,7 +108,7 @@ fn write<W: Write>(instance: &Instance, views: &[&View<'_>], file: W, position: 
     write_notes(&mut writer, now_ms(), false);
     write_position(&mut writer, position);
     write_imports(&mut writer, &instance.cluster.note_of_imports(instance));
-    write_search(&mut writer, &search::commands(instance));
+    write_search(&mut writer, &search::Kept::of(instance));
     libraries(instance).iter().for_each(|code| writer.function(code));
     let delay = super::delay(config, settings::RDB_KEY_SAVE_DELAY);
     for (number, view) in views.iter().enumerate().filter(|(_, view)| !view.is_empty()) {
@@ -156,8 +156,8 @@ pub(super) fn write_position<W: Write>(writer: &mut Writer<W>, position: Option<
 }
 
 /// The commands that make search indexes anew, which other servers pass over.
-pub(super) fn write_search<W: Write>(writer: &mut Writer<W>, commands: &[Vec<u8>]) {
-    commands.iter().for_each(|command| writer.note(search::NOTE, command));
+pub(super) fn write_search<W: Write>(writer: &mut Writer<W>, kept: &search::Kept) {
+    kept.commands(|command| writer.note(search::NOTE, command));
 }
 
 /// Which slots are on their way to this node: their keys are not its own yet.

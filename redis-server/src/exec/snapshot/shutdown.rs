@@ -12,6 +12,7 @@ use crate::exec::instance::Instance;
 use crate::exec::replication::Position;
 use crate::exec::still::Still;
 use crate::protocol::error::Error;
+use crate::threads::{self, OnPanic};
 
 /// The time between two tries to be alone with the data.
 const RETRY: Duration = Duration::from_millis(5);
@@ -154,7 +155,11 @@ fn prepare(instance: &Arc<Instance>, shutdown: Shutdown) -> io::Result<Leave> {
 /// There is no thread.
 pub fn shut_down(instance: &Arc<Instance>, shutdown: Shutdown, client: &Arc<ClientShared>) -> io::Result<()> {
     let (instance, client) = (Arc::clone(instance), Arc::clone(client));
-    let work = move || match prepare_shutdown(&instance, shutdown) {
+    let prepare = move |instance: &Arc<Instance>| {
+        threads::panic_point();
+        prepare_shutdown(instance, shutdown)
+    };
+    let work = move || match prepare(&instance) {
         // Every command has run to its end; idle connections have nothing to wait for.
         Ok(_) => instance.runtime().expect("a server that has none is not asked to end").abort(),
         Err(_) => {
@@ -171,7 +176,8 @@ pub fn shut_down(instance: &Arc<Instance>, shutdown: Shutdown, client: &Arc<Clie
             }
         }
     };
-    thread::Builder::new().name("shutdown".to_owned()).spawn(work).map(drop)
+    // A server that was asked to end must not stay half ended.
+    threads::spawn("shutdown", OnPanic::EndProcess, work).map(drop)
 }
 
 /// The error text of a shutdown that fails.

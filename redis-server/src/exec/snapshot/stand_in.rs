@@ -8,9 +8,9 @@ use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::SeqCst;
-use std::thread;
 
 use crate::exec::priority;
+use crate::threads::{self, OnPanic};
 
 /// The argument by which the program is nothing but such a process.
 pub const ARGUMENT: &str = "--stand-in-for-a-save";
@@ -47,8 +47,9 @@ impl StandIn {
         drop(open);
         let is_over = Arc::new(AtomicBool::new(false));
         let stand_in = Self { pid: child.id(), is_over: Arc::clone(&is_over), _life: child.stdin.take() };
+        // Without a watcher, the end of the process is not noticed; the snapshot goes on.
         let watch = move || watch(child, begun, &is_over, ended);
-        thread::Builder::new().name("stand-in".to_owned()).spawn(watch)?;
+        threads::spawn("stand-in", OnPanic::Report, watch)?;
         Ok(stand_in)
     }
 
@@ -69,6 +70,7 @@ impl Drop for StandIn {
 fn watch(mut child: Child, mut begun: PipeReader, is_over: &AtomicBool, ended: impl FnOnce()) {
     // There is nothing to be read but the end.
     let _ = begun.read(&mut [0]);
+    threads::panic_point();
     priority::yield_to_all(child.id());
     let status = child.wait();
     if !is_over.load(SeqCst) {

@@ -16,6 +16,7 @@ use crate::exec::instance::Instance;
 use crate::exec::pace::Pace;
 use crate::exec::slow::{self, Marks};
 use crate::keyspace::{Access, Cut, Entry, Garbage, Key, Removed, View, Walk};
+use crate::threads;
 
 /// Entries that are saved under one lock: some ten microseconds.
 const SLICE: usize = 64;
@@ -29,8 +30,12 @@ const LONG_NAP: Duration = Duration::from_millis(10);
 pub(super) fn save(instance: &Arc<Instance>, moment: &Moment, create: Create) -> io::Result<()> {
     thread::scope(|scope| {
         let (to_file, file) = file::way();
-        let write = || file.write(instance, moment, create);
-        let file = thread::Builder::new().name("snapshot-file".to_owned()).spawn_scoped(scope, write)?;
+        let write = || {
+            threads::panic_point();
+            file.write(instance, moment, create)
+        };
+        let file = threads::spawn_scoped(scope, "snapshot-file", write)?;
+        threads::panic_point();
         let walked = Scribe::new(instance, moment, to_file).run();
         let written = file.join().unwrap_or_else(|_| Err(io::Error::other("a panic")));
         written.and(walked)

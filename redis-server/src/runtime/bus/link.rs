@@ -14,9 +14,9 @@ use bytes::Bytes;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::{TcpSocket, TcpStream};
 use tokio::sync::Notify;
-use tokio::task::spawn_local;
 use tokio_rustls::TlsStream;
 
+use super::spawn_task;
 use super::{Bus, tls};
 use crate::cluster::Link;
 use crate::config::settings;
@@ -112,7 +112,7 @@ pub(super) fn accepted(bus: &Rc<Bus>, stream: TcpStream, peer: SocketAddr) {
     }
     bus.handshakes.set(bus.handshakes.get() + 1);
     let bus = Rc::clone(bus);
-    spawn_local(async move {
+    spawn_task(async move {
         let local = stream.local_addr();
         let shaken = tokio::time::timeout(HANDSHAKE, bus.certificates.accept(&bus.instance.config, stream)).await;
         bus.handshakes.set(bus.handshakes.get() - 1);
@@ -140,7 +140,7 @@ pub(super) fn connect(bus: &Rc<Bus>, link: Link, ip: String, port: u16) {
     // While it is being made, what is sent waits.
     let queue = Queue::new(&bus, link);
     bus.queues.borrow_mut().insert(link, queue);
-    spawn_local(async move {
+    spawn_task(async move {
         let timeout = Duration::from_millis(bus.instance.config.uint(settings::CLUSTER_NODE_TIMEOUT)).max(CONNECT);
         let connected = tokio::time::timeout(timeout, open(&bus, &ip, port)).await;
         if let Ok(Err(error)) = &connected
@@ -193,12 +193,12 @@ fn serve(bus: &Rc<Bus>, link: Link, stream: Wire) {
         Wire::Plain(stream) => {
             let _ = stream.set_nodelay(true);
             let (reader, writer) = stream.into_split();
-            spawn_local(run(Rc::clone(bus), link, queue, reader, writer));
+            spawn_task(run(Rc::clone(bus), link, queue, reader, writer));
         }
         Wire::Tls(stream) => {
             let _ = stream.get_ref().0.set_nodelay(true);
             let (reader, writer) = tokio::io::split(stream);
-            spawn_local(run(Rc::clone(bus), link, queue, reader, writer));
+            spawn_task(run(Rc::clone(bus), link, queue, reader, writer));
         }
     }
 }

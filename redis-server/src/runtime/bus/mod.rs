@@ -13,7 +13,6 @@ use std::net::{IpAddr, SocketAddr, TcpListener};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::task::Poll;
-use std::thread;
 use std::time::Duration;
 
 use server_runtime::Listen;
@@ -30,6 +29,7 @@ use crate::config::{Config, settings};
 use crate::exec::cluster::{bus_port, replication_port};
 use crate::exec::instance::Instance;
 use crate::exec::peer_tls;
+use crate::threads::{self, OnPanic, Vital};
 
 /// How long a listener rests that cannot accept, as there are no more descriptors.
 const REST: Duration = Duration::from_millis(100);
@@ -80,7 +80,8 @@ fn listener(at: SocketAddr) -> io::Result<TcpListener> {
 pub(super) fn start(instance: &Arc<Instance>, listeners: Vec<TcpListener>) -> io::Result<()> {
     let roles = Roles::start(instance)?;
     let instance = Arc::clone(instance);
-    thread::Builder::new().name("cluster".to_owned()).spawn(move || {
+    // A node that does not gossip any more is as good as dead; its end has the others fail over.
+    threads::spawn("cluster", OnPanic::EndProcess, move || {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
         match runtime {
             Ok(runtime) => LocalSet::new().block_on(&runtime, run(instance, listeners, roles)),
@@ -117,11 +118,12 @@ async fn run(instance: Arc<Instance>, listeners: Vec<TcpListener>, roles: Roles)
     let bus = Rc::new(bus);
     for listener in listeners {
         match tokio::net::TcpListener::from_std(listener) {
-            Ok(listener) => _ = tokio::task::spawn_local(accept(Rc::clone(&bus), listener)),
+            Ok(listener) => spawn_task(accept(Rc::clone(&bus), listener)),
             Err(error) => tracing::error!("the cluster bus does not listen: {error}"),
         }
     }
     while !bus.instance.is_ending() {
+        threads::panic_point();
         let mut lost = None;
         while let Some(action) = bus.instance.cluster.next_action() {
             bus.perform(action, &mut lost);
@@ -143,6 +145,14 @@ async fn run(instance: Arc<Instance>, listeners: Vec<TcpListener>, roles: Roles)
         // Whether the time has come or something is asked for is seen above.
         let _ = tokio::time::timeout(wait, asked).await;
     }
+}
+
+/// Runs a task on this thread, whose panic ends the process.
+fn spawn_task(task: impl Future<Output = ()> + 'static) {
+    tokio::task::spawn_local(async move {
+        let _vital = Vital("the cluster bus");
+        task.await;
+    });
 }
 
 async fn accept(bus: Rc<Bus>, listener: tokio::net::TcpListener) {

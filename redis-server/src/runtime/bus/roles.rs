@@ -4,12 +4,12 @@
 use std::io;
 use std::sync::Arc;
 use std::sync::mpsc::{Sender, channel};
-use std::thread;
 
 use crate::cluster::Millis;
 use crate::exec::instance::Instance;
 use crate::exec::snapshot::empty;
 use crate::exec::still::{stand_still, stand_still_unless_ending};
+use crate::threads::{self, OnPanic};
 
 /// The new role of a node.
 enum Role {
@@ -30,10 +30,12 @@ impl Roles {
     pub(super) fn start(instance: &Arc<Instance>) -> io::Result<Self> {
         let (sender, roles) = channel();
         let instance = Arc::clone(instance);
-        thread::Builder::new().name("cluster-role".to_owned()).spawn(move || {
+        // A change of roles that is half done serves nobody.
+        threads::spawn("cluster-role", OnPanic::EndProcess, move || {
             // Until there is its own data, nothing takes the place of that. A load that fails ends the process.
             let _ = instance.loading.wait();
             while let Ok(role) = roles.recv() {
+                threads::panic_point();
                 take(&instance, role);
             }
         })?;

@@ -14,6 +14,13 @@ const MOMENTS: i64 = 1_000_000_000_000;
 const NEAR: i64 = 100_000_000;
 const EXACT: i64 = 100_000;
 
+/// The cases that one client plays alone, without a look at what the journal should be: commands between ` / `.
+pub(crate) fn plain_cases() -> impl Iterator<Item = &'static str> {
+    let others = ["& ", "~ ", "{", "wait", "MULTI", "CLIENT"];
+    let lines = cases::CASES.iter().map(|case| case.lines);
+    lines.filter(move |lines| !others.iter().any(|other| lines.contains(other)))
+}
+
 /// Reads a stream of commands as text: `SET k v`, units as `[SET k v | DEL l]`, `3:` in front of commands for database 3.
 #[derive(Default)]
 struct Reader {

@@ -5,7 +5,6 @@ use std::io::{self, Read as _, Write as _};
 use std::net::ToSocketAddrs as _;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use std::thread;
 use std::time::{Duration, Instant};
 
 use super::Line;
@@ -24,6 +23,7 @@ use crate::exec::replication::Transport;
 use crate::exec::still::{stand_still, stand_still_unless_ending};
 use crate::exec::worker::Worker;
 use crate::protocol::{Parser, RequestLimits, Span, encode_command};
+use crate::threads::{self, OnPanic};
 
 /// How long it waits for a word of the target's before it looks at the stream again.
 const LISTEN: Duration = Duration::from_millis(1);
@@ -56,7 +56,7 @@ pub(super) fn begin(instance: &Arc<Instance>, line: Arc<Line>, name: NodeId, dep
         }
         shared.cluster.progress(&shared, name, Progress::Ended);
     };
-    if let Err(error) = thread::Builder::new().name("slots-out".to_owned()).spawn(run) {
+    if let Err(error) = threads::spawn("slots-out", OnPanic::EndProcess, run) {
         let why = format!("There is no thread for it: {error}");
         failed.cluster.progress(&failed, name, Progress::Failed(why));
         failed.cluster.progress(&failed, name, Progress::Ended);
@@ -104,6 +104,7 @@ impl Export {
         self.tell(Progress::Established);
         let mut changes: Option<Journal> = None;
         loop {
+            threads::panic_point();
             while let Some(order) = self.line.take() {
                 match order {
                     Order::Say(word) => wire.say(word)?,

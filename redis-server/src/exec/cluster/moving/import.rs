@@ -23,6 +23,7 @@ use crate::exec::replay::{Failed, Replay};
 use crate::exec::window::WINDOW;
 use crate::exec::worker::Worker;
 use crate::protocol::{Parser, RequestLimits, Span, parse_whole_commands};
+use crate::threads::{self, OnPanic};
 
 /// Chunks of input that wait before the socket does.
 const CHUNKS: usize = 8;
@@ -55,6 +56,7 @@ impl Landing {
             priority::lower(priority::MOVES);
             let mut lander = Lander::new(&shared, name, slots);
             let landed = catch_unwind(AssertUnwindSafe(|| {
+                threads::panic_point();
                 lander.clear_slots(&own_line)?;
                 lander.run(chunks)
             }));
@@ -64,7 +66,7 @@ impl Landing {
             }
             shared.cluster.progress(&shared, name, Progress::Ended);
         };
-        match thread::Builder::new().name("slots-in".to_owned()).spawn(run) {
+        match threads::spawn("slots-in", OnPanic::EndProcess, run) {
             Ok(_) => Some(Self { input, line }),
             Err(error) => {
                 tracing::error!("there is no thread for slots that come: {error}");

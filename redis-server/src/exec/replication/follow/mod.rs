@@ -27,6 +27,7 @@ use crate::exec::clock::now_ms;
 use crate::exec::instance::Instance;
 use crate::exec::peers::connect_from_source;
 use crate::exec::still::{stand_still, stand_still_unless_ending};
+use crate::threads::{self, OnPanic};
 
 /// How often it looks whether something else is to be done.
 const TICK: Duration = Duration::from_millis(100);
@@ -141,7 +142,8 @@ impl State {
 /// Begins to follow: a thread for it.
 pub(super) fn begin(instance: &Arc<Instance>, generation: u64) {
     let link = Link { instance: Arc::clone(instance), generation };
-    let spawned = thread::Builder::new().name("replica".to_owned()).spawn(move || link.run());
+    // A panic while it follows is caught there; elsewhere nobody would connect again.
+    let spawned = threads::spawn("replica", OnPanic::EndProcess, move || link.run());
     if let Err(error) = spawned {
         tracing::error!("there is no thread to follow the primary: {error}");
     }
@@ -368,6 +370,7 @@ impl Link {
         // Bytes that have come while clients are paused.
         let mut held = rest.to_vec();
         loop {
+            threads::panic_point();
             let is_paused = || self.instance.asked_pause(now_ms()).is_some();
             if !held.is_empty() && !is_paused() {
                 self.apply(applier, &held)?;
