@@ -61,7 +61,7 @@ pub struct Field {
     pub kind: FieldKind,
     /// Keep the value in memory for sorting and for aggregations.
     pub sortable: bool,
-    /// Keep the sortable value as given instead of in lower case (UNF).
+    /// Keep the sortable value as given instead of case-folded (UNF).
     pub unnormalized: bool,
     /// `false` (NOINDEX) keeps the field out of queries; it may still be sortable.
     pub indexed: bool,

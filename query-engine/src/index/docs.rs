@@ -16,7 +16,7 @@ pub enum SortKey {
     Missing,
     /// A NUMERIC field's.
     Number(f64),
-    /// Any other's; in lower case unless the field is UNF.
+    /// Any other's; case-folded unless the field is UNF.
     Text(Box<[u8]>),
 }
 

@@ -22,7 +22,7 @@ use words::{Words, tags};
 
 use crate::document::{Document, DocumentError, Expected, Value, parse_number};
 use crate::schema::{Field, FieldId, FieldKind, Keeps, Schema, SchemaError};
-use crate::text::lower;
+use crate::text::fold;
 use crate::vector::{Vector, VectorIndex};
 
 /// Postings by word or tag.
@@ -363,7 +363,7 @@ fn sort_key(field: &Field, value: &Value<'_>) -> Result<SortKey, DocumentError> 
             Ok(numbers.first().map_or(SortKey::Missing, |number| SortKey::Number(*number)))
         }
         (_, Some(text)) if field.unnormalized => Ok(SortKey::Text(text.into())),
-        (_, Some(text)) => Ok(SortKey::Text(lower(text).into())),
+        (_, Some(text)) => Ok(SortKey::Text(fold(text).into())),
         (_, None) => {
             Ok(value.numbers().and_then(|numbers| numbers.first().copied()).map_or(SortKey::Missing, SortKey::Number))
         }

@@ -11,7 +11,7 @@ pub(crate) use language::StemBuffer;
 pub use language::{Language, UnknownLanguage};
 pub use stop_words::StopWords;
 pub use synonyms::{MAX_SYNONYM_GROUPS, Synonyms};
-pub(crate) use tokens::{is_separator, lower, phrase_tokens, tokens, unescape};
+pub(crate) use tokens::{fold, is_separator, lower, phrase_tokens, tokens, unescape};
 
 /// Words shorter than this have no stem in the index (bytes), RediSearch's MINSTEMLEN.
 pub(crate) const MIN_STEM_LENGTH: usize = 4;

@@ -3,6 +3,8 @@
 
 use std::borrow::Cow;
 
+use unicase::UniCase;
+
 /// A word of a text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Token<'t> {
@@ -88,6 +90,14 @@ pub(crate) fn lower(text: &[u8]) -> Cow<'_, [u8]> {
     }
 }
 
+/// A text in the form in which it is the same whatever the case of its letters, by Unicode's full case folding: `ß` is `ss`.
+pub(crate) fn fold(text: &[u8]) -> Cow<'_, [u8]> {
+    match std::str::from_utf8(text) {
+        Ok(valid) if !text.is_ascii() => UniCase::unicode(valid).to_folded_case().into_bytes().into(),
+        _ => lower(text),
+    }
+}
+
 /// Removes the backslash before punctuation and spaces.
 pub(crate) fn unescape(text: &[u8]) -> Cow<'_, [u8]> {
     if !text.contains(&b'\\') {
@@ -117,6 +127,9 @@ mod tests {
         check("Hello, World", &["hello", "world"]);
         check("hello_there World's", &["hello_there", "world", "s"]);
         check("foo\\-bar foo-bar", &["foo-bar", "foo", "bar"]);
+        let folded = |text: &str| String::from_utf8(fold(text.as_bytes()).into_owned()).unwrap();
+        assert_eq!(folded("Naïve ÄÖ Große ΣΑΣ ﬁ"), "naïve äö grosse σασ fi");
+        assert_eq!(folded("Plain"), "plain");
         check("ÉTÉ 日本", &["été", "日本"]);
         check("a\nb\x01", &["ab"]);
         check("  ,.; ", &[]);

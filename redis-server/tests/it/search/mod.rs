@@ -1,6 +1,7 @@
 //! Search indexes: replies, how an index follows the keys, restarts, replicas, and a plain scan as the model.
 
 mod changes;
+mod differ;
 mod durable;
 mod hostile;
 mod model;
