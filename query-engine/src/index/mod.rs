@@ -9,6 +9,7 @@ pub(crate) mod postings;
 pub(crate) mod ranges;
 mod words;
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::ops::Bound;
 use std::sync::Arc;
@@ -220,6 +221,32 @@ impl Index {
         Some(tags.keys().map(AsRef::as_ref))
     }
 
+    /// The number of the last document that was put. Numbers are never used twice.
+    #[must_use]
+    pub fn last_number(&self) -> u64 {
+        self.docs.last()
+    }
+
+    /// Entries of words, tags, numbers and places, one per document, with those of documents that are gone and not yet compacted
+    /// away. Walks the dictionaries.
+    #[must_use]
+    pub fn record_count(&self) -> u64 {
+        let of = |dictionary: &Dictionary| dictionary.values().map(Postings::count).sum::<u64>();
+        let fields = self.fields.iter().map(|field| match field {
+            FieldIndex::Tags(tags) => of(tags),
+            FieldIndex::Numbers(numbers) => numbers.count() as u64,
+            FieldIndex::Places(places) => places.count() as u64,
+            FieldIndex::Nothing | FieldIndex::Vectors(_) => 0,
+        });
+        of(&self.words) + fields.sum::<u64>()
+    }
+
+    /// Bytes of the values of sortable fields. Walks all documents.
+    #[must_use]
+    pub fn sort_key_bytes(&self) -> usize {
+        self.docs.sort_keys()
+    }
+
     /// Bytes in memory. Walks the whole index.
     #[must_use]
     pub fn memory(&self) -> Memory {
@@ -307,7 +334,10 @@ impl Index {
             match &field.kind {
                 FieldKind::Text { .. } => {
                     let texts = value.texts().ok_or_else(|| refuse(Expected::Text))?;
-                    texts.iter().for_each(|text| words.add(&self.schema, *id, text));
+                    for (at, text) in texts.iter().enumerate() {
+                        words.skip(if at > 0 { self.schema.text_gap } else { 0 });
+                        words.add(&self.schema, *id, text);
+                    }
                 }
                 FieldKind::Tag { separator, case_sensitive } => {
                     let texts = value.texts().ok_or_else(|| refuse(Expected::Text))?;
@@ -363,10 +393,18 @@ fn sort_key(field: &Field, value: &Value<'_>) -> Result<SortKey, DocumentError> 
             Ok(numbers.first().map_or(SortKey::Missing, |number| SortKey::Number(*number)))
         }
         (_, Some(text)) if field.unnormalized => Ok(SortKey::Text(text.into())),
-        (_, Some(text)) => Ok(SortKey::Text(lower(text).into())),
+        (_, Some(text)) => Ok(SortKey::Text(folded(text).into())),
         (_, None) => {
             Ok(value.numbers().and_then(|numbers| numbers.first().copied()).map_or(SortKey::Missing, SortKey::Number))
         }
+    }
+}
+
+/// Lower case for sorting, with `ß` as `ss`.
+fn folded(text: &[u8]) -> Cow<'_, [u8]> {
+    match std::str::from_utf8(text) {
+        Ok(text) if text.contains('ß') => Cow::Owned(text.to_lowercase().replace('ß', "ss").into_bytes()),
+        _ => lower(text),
     }
 }
 
