@@ -78,8 +78,8 @@ pub enum Expected {
 impl fmt::Display for DocumentError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let expected = match self.expected {
-            Expected::Number => "a number",
-            Expected::Place => "longitude,latitude inside of -180..180 and -85.05112878..85.05112878",
+            Expected::Number => return write!(f, "Invalid numeric value: '{}'", self.value),
+            Expected::Place => return f.write_str("Invalid geo string"),
             Expected::Text => "a string",
             Expected::Vector { given, expected } => {
                 return write!(f, "Could not add vector with blob size {given} (expected size {expected})");

@@ -116,7 +116,7 @@ impl Default for Keeps {
 }
 
 /// The fields of an index and how their text is read.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct Schema {
     fields: Vec<Field>,
     /// The bit of each TEXT field.
@@ -129,6 +129,25 @@ pub struct Schema {
     pub keeps: Keeps,
     /// Words that stand for each other, in queries and in documents that are put from now on.
     pub synonyms: Synonyms,
+    /// Places between the texts of one field, so that no phrase reaches from one to the next.
+    pub text_gap: u32,
+}
+
+/// The places between the texts of one field that RediSearch leaves.
+pub const TEXT_GAP: u32 = 100;
+
+impl Default for Schema {
+    fn default() -> Self {
+        Self {
+            fields: Vec::new(),
+            bits: Vec::new(),
+            stop_words: StopWords::default(),
+            language: Language::default(),
+            keeps: Keeps::default(),
+            synonyms: Synonyms::default(),
+            text_gap: TEXT_GAP,
+        }
+    }
 }
 
 impl Schema {

@@ -1,5 +1,6 @@
 //! FT.AGGREGATE: matches become rows, which go through steps one after the other.
 
+mod order;
 mod reducers;
 mod rows;
 mod steps;
@@ -108,11 +109,10 @@ impl Index {
         aggregation: &Aggregation<'_>,
     ) -> Result<Rows, AggregateError> {
         let (mut table, is_partial) = self.table(query, options, aggregation);
-        let total = table.rows.len() as u64;
         for step in aggregation.steps {
             table = steps::run(step, table)?;
         }
-        Ok(Rows::new(table, total, is_partial))
+        Ok(Rows::new(table, is_partial))
     }
 
     /// A row per match, with the properties that steps name.
@@ -124,17 +124,22 @@ impl Index {
             }
         }
         let fields: Vec<Option<usize>> = columns.iter().map(|name| self.schema().find(name.as_bytes())).collect();
-        let mut table = Table { columns, rows: Vec::new() };
+        let mut table = Table::new(columns);
         let is_partial = self.each_scored(query, options, aggregation.with_scores, &mut |doc, score, distance| {
             let value = |(name, field): (&String, &Option<usize>)| match name.as_str() {
                 KEY => Some(Datum::Text(doc.id.clone())),
                 SCORE if aggregation.with_scores => Some(Datum::Number(score)),
                 name if field.is_none() && distance(name).is_some() => distance(name).map(Datum::Number),
-                _ => kept(field.and_then(|field| doc.sort_keys.get(field)))
-                    .or_else(|| aggregation.fetch.and_then(|fetch| fetch(&doc.id, name))),
+                _ => {
+                    let kept = || kept(field.and_then(|field| doc.sort_keys.get(field)));
+                    let fetched = || aggregation.fetch.and_then(|fetch| fetch(&doc.id, name));
+                    // LOAD asks for the document's own value.
+                    if aggregation.load.contains(name) { fetched().or_else(kept) } else { kept().or_else(fetched) }
+                }
             };
             table.rows.push(table.columns.iter().zip(&fields).map(value).collect());
         });
+        table.count();
         if let Some(name) = query.nearest_name() {
             table = steps::sort(&[(name.to_owned(), true)], None, table);
         }

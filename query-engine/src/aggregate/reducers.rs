@@ -64,7 +64,7 @@ impl Reducer {
     }
 
     /// The names of all properties that it reads.
-    pub(super) fn reads(&self) -> impl Iterator<Item = &str> {
+    pub fn reads(&self) -> impl Iterator<Item = &str> {
         let by = if let ReducerKind::FirstValue { by: Some((name, _)), .. } = &self.kind {
             Some(name.as_str())
         } else {

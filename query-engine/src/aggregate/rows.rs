@@ -7,9 +7,23 @@ use crate::expr::{Datum, Row};
 pub(super) struct Table {
     pub(super) columns: Vec<String>,
     pub(super) rows: Vec<Vec<Option<Datum>>>,
+    /// Rows that the last step which needs all of them has seen: documents, or groups.
+    pub(super) total: u64,
+    /// How many of these it took to make each row. Empty if all rows are needed for the first one.
+    pub(super) taken: Vec<u64>,
 }
 
 impl Table {
+    pub(super) fn new(columns: Vec<String>) -> Self {
+        Self { columns, rows: Vec::new(), total: 0, taken: Vec::new() }
+    }
+
+    /// The rows come one after the other from here on.
+    pub(super) fn count(&mut self) {
+        self.total = self.rows.len() as u64;
+        self.taken = (1..=self.total).collect();
+    }
+
     pub(super) fn column(&self, name: &str) -> Option<usize> {
         self.columns.iter().position(|known| known == name)
     }
@@ -34,12 +48,16 @@ pub struct Rows {
     columns: Vec<String>,
     rows: std::vec::IntoIter<Vec<Option<Datum>>>,
     total: u64,
+    taken: std::vec::IntoIter<u64>,
+    /// Rows that earlier pieces took.
+    told: u64,
     is_partial: bool,
 }
 
 impl Rows {
-    pub(super) fn new(table: Table, total: u64, is_partial: bool) -> Self {
-        Self { columns: table.columns, rows: table.rows.into_iter(), total, is_partial }
+    pub(super) fn new(table: Table, is_partial: bool) -> Self {
+        let Table { columns, rows, total, taken } = table;
+        Self { columns, rows: rows.into_iter(), total, taken: taken.into_iter(), told: 0, is_partial }
     }
 
     /// The names of properties.
@@ -50,6 +68,8 @@ impl Rows {
 
     /// The next rows, at most `count`. `None` stands for a property that a row lacks.
     pub fn read(&mut self, count: usize) -> Vec<Vec<Option<Datum>>> {
+        let last = self.taken.by_ref().take(count).last();
+        self.told = if self.taken.len() == 0 { self.total } else { last.unwrap_or(self.told) };
         self.rows.by_ref().take(count).collect()
     }
 
@@ -59,9 +79,16 @@ impl Rows {
         self.rows.len()
     }
 
-    /// Documents that the query matched.
+    /// The total that RediSearch's answer tells with the next rows. Its pipeline is lazy: behind SORTBY or GROUPBY that is all
+    /// documents or groups, else those that it took to make the first row. Earlier pieces do not count.
     #[must_use]
     pub fn total(&self) -> u64 {
+        self.taken.as_slice().first().copied().unwrap_or(self.total).saturating_sub(self.told)
+    }
+
+    /// All documents or groups that the last step which needs all of them has seen.
+    #[must_use]
+    pub fn all(&self) -> u64 {
         self.total
     }
 

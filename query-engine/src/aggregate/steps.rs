@@ -5,7 +5,7 @@ use std::collections::HashMap;
 
 use super::reducers::{Reducer, State};
 use super::rows::{Named, Table};
-use super::{AggregateError, Step};
+use super::{AggregateError, Step, order};
 use crate::expr::{Datum, Expression};
 
 pub(super) fn run(step: &Step, table: Table) -> Result<Table, AggregateError> {
@@ -18,6 +18,8 @@ pub(super) fn run(step: &Step, table: Table) -> Result<Table, AggregateError> {
             let mut table = table;
             table.rows.drain(..(*offset).min(table.rows.len()));
             table.rows.truncate(*count);
+            table.taken.drain(..(*offset).min(table.taken.len()));
+            table.taken.truncate(*count);
             Ok(table)
         }
     }
@@ -25,7 +27,7 @@ pub(super) fn run(step: &Step, table: Table) -> Result<Table, AggregateError> {
 
 fn apply(expression: &Expression, name: &str, mut table: Table) -> Result<Table, AggregateError> {
     let known = table.column(name);
-    let Table { columns, rows } = &mut table;
+    let Table { columns, rows, .. } = &mut table;
     for values in rows {
         let value = Some(expression.value(&Named { columns, values })?);
         match known {
@@ -40,13 +42,16 @@ fn apply(expression: &Expression, name: &str, mut table: Table) -> Result<Table,
 }
 
 fn filter(expression: &Expression, mut table: Table) -> Result<Table, AggregateError> {
-    let mut kept = Vec::new();
+    let (mut kept, mut taken) = (Vec::new(), Vec::new());
+    let mut counts = table.taken.into_iter();
     for values in table.rows {
+        let count = counts.next();
         if expression.value(&Named { columns: &table.columns, values: &values })?.is_true() {
             kept.push(values);
+            taken.extend(count);
         }
     }
-    table.rows = kept;
+    (table.rows, table.taken) = (kept, taken);
     Ok(table)
 }
 
@@ -59,6 +64,7 @@ pub(super) fn sort(by: &[(String, bool)], max: Option<usize>, mut table: Table) 
         orders.fold(Ordering::Equal, Ordering::then)
     });
     table.rows.truncate(max.unwrap_or(usize::MAX));
+    table.taken.clear();
     table
 }
 
@@ -70,17 +76,19 @@ fn order(one: &Option<Datum>, other: &Option<Datum>, rises: bool) -> Ordering {
     }
 }
 
-/// Groups stand in the order in which their first rows came.
+/// Groups stand in the order of a hash table.
 fn group(by: &[String], reducers: &[Reducer], table: &Table) -> Table {
     let columns: Vec<Option<usize>> = by.iter().map(|name| table.column(name)).collect();
     let mut places: HashMap<Vec<u8>, usize> = HashMap::new();
     let mut groups: Vec<(Vec<Option<Datum>>, Vec<State>)> = Vec::new();
+    let mut hashes = Vec::new();
     for row in &table.rows {
         let given = columns.iter().map(|column| column.and_then(|column| row[column].clone()).unwrap_or(Datum::Null));
         for values in combinations(&given.collect::<Vec<_>>()) {
             let mut key = Vec::new();
             values.iter().for_each(|value| value.key(&mut key));
             let at = *places.entry(key).or_insert_with(|| {
+                hashes.push(order::hash(&values));
                 groups.push((values.into_iter().map(Some).collect(), reducers.iter().map(State::new).collect()));
                 groups.len() - 1
             });
@@ -90,11 +98,14 @@ fn group(by: &[String], reducers: &[Reducer], table: &Table) -> Table {
         }
     }
     let names = by.iter().cloned().chain(reducers.iter().map(|reducer| reducer.name.clone()));
-    let finished = groups.into_iter().map(|(mut values, states)| {
+    let mut groups: Vec<_> = groups.into_iter().map(Some).collect();
+    let mut table = Table::new(names.collect());
+    table.total = groups.len() as u64;
+    for (mut values, states) in order::order(&hashes).into_iter().filter_map(|at| groups[at].take()) {
         values.extend(states.into_iter().zip(reducers).map(|(state, reducer)| Some(state.finish(reducer))));
-        values
-    });
-    Table { columns: names.collect(), rows: finished.collect() }
+        table.rows.push(values);
+    }
+    table
 }
 
 /// The most groups that one row may belong to.

@@ -150,7 +150,7 @@ fn format(name: &'static str, values: &[Datum]) -> Outcome {
         }
         match bytes.next() {
             Some(b'%') => out.push(b'%'),
-            Some(b's') => match arguments.next().ok_or(ExpressionError::Format)? {
+            Some(b's') => match arguments.next().ok_or(ExpressionError::FormatArguments)? {
                 Datum::Null => out.extend_from_slice(b"(null)"),
                 argument => out.extend_from_slice(&argument.bytes()),
             },
@@ -180,8 +180,16 @@ fn trim<'t>(text: &'t [u8], set: &[u8]) -> &'t [u8] {
 }
 
 fn to_number(name: &'static str, values: &[Datum]) -> Outcome {
-    values[0].number().map(Datum::Number).ok_or(ExpressionError::Type(name))
+    if let Some(number) = values[0].number() {
+        return Ok(Datum::Number(number));
+    }
+    let text = string(name, values, 0)?;
+    let shown = String::from_utf8_lossy(&text[..text.len().min(MAX_SHOWN)]).into_owned();
+    Err(ExpressionError::NoNumber(shown))
 }
+
+/// The longest part of a text that an error shows.
+const MAX_SHOWN: usize = 64;
 
 fn startswith(name: &'static str, values: &[Datum]) -> Outcome {
     let starts = string(name, values, 0)?.starts_with(string(name, values, 1)?);

@@ -71,8 +71,12 @@ pub enum ExpressionError {
     NotANumber,
     /// A function's argument is of the wrong type.
     Type(&'static str),
-    /// `format` with a bad format or too few arguments.
+    /// `to_number` of this text, shortened to 64 bytes.
+    NoNumber(String),
+    /// `format` with a bad format.
     Format,
+    /// `format` with too few arguments.
+    FormatArguments,
 }
 
 impl fmt::Display for ExpressionError {
@@ -82,16 +86,17 @@ impl fmt::Display for ExpressionError {
             Self::TooDeep => f.write_str("Expression is nested too deeply"),
             Self::UnknownFunction(name) => write!(f, "Unknown function name '{name}'"),
             Self::UnknownSymbol(name) => write!(f, "Unknown symbol '{name}'"),
-            Self::Arguments(name) => write!(f, "Invalid number of arguments for function '{name}'"),
-            Self::Missing(name) => {
-                write!(
-                    f,
-                    "Could not find the value for a parameter name, consider using EXISTS if applicable for {name}"
-                )
+            Self::Arguments("format") => f.write_str("Need at least one argument for format"),
+            Self::Arguments(name @ ("split" | "log" | "floor" | "abs" | "ceil" | "sqrt" | "log2" | "exp")) => {
+                write!(f, "Invalid number of arguments for {name}")
             }
-            Self::NotANumber => f.write_str("Numeric value is invalid"),
+            Self::Arguments(name) => write!(f, "Invalid arguments for function '{name}'"),
+            Self::Missing(name) => write!(f, "{name}: has no value, consider using EXISTS if applicable"),
+            Self::NotANumber => f.write_str("Could not convert value to a number"),
+            Self::NoNumber(text) => write!(f, "to_number: cannot convert string '{text}'"),
             Self::Type(name) => write!(f, "Invalid type of argument for function '{name}'"),
-            Self::Format => f.write_str("Bad format string, or too few arguments for it"),
+            Self::Format => f.write_str("Unknown format specifier passed"),
+            Self::FormatArguments => f.write_str("Not enough arguments for format"),
         }
     }
 }

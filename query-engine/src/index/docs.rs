@@ -127,6 +127,17 @@ impl Docs {
         self.numbers.len()
     }
 
+    /// The number of the last document that was put.
+    pub(crate) fn last(&self) -> DocNumber {
+        self.last
+    }
+
+    /// Bytes of sort keys.
+    pub(crate) fn sort_keys(&self) -> usize {
+        let docs = self.pages.values().flat_map(|page| &page.docs).flatten();
+        docs.flat_map(|doc| &doc.sort_keys).map(|key| size_of::<SortKey>() + key.memory()).sum()
+    }
+
     /// Words in a document, on average.
     pub(crate) fn average_length(&self) -> f64 {
         if self.len() == 0 { 0.0 } else { self.total_length as f64 / self.len() as f64 }

@@ -114,6 +114,11 @@ impl Places {
         found
     }
 
+    /// Places, with those of documents that are gone and not yet compacted away.
+    pub(crate) fn count(&self) -> usize {
+        self.cells.values().map(Vec::len).sum()
+    }
+
     pub(crate) fn retain(&mut self, is_live: impl Fn(DocNumber) -> bool) {
         self.cells.retain(|_, places| {
             places.retain(|(_, number)| is_live(*number));

@@ -220,6 +220,32 @@ impl Index {
         Some(tags.keys().map(AsRef::as_ref))
     }
 
+    /// The number of the last document that was put. Numbers are never used twice.
+    #[must_use]
+    pub fn last_number(&self) -> u64 {
+        self.docs.last()
+    }
+
+    /// Entries of words, tags, numbers and places, one per document, with those of documents that are gone and not yet compacted
+    /// away. Walks the dictionaries.
+    #[must_use]
+    pub fn record_count(&self) -> u64 {
+        let of = |dictionary: &Dictionary| dictionary.values().map(Postings::count).sum::<u64>();
+        let fields = self.fields.iter().map(|field| match field {
+            FieldIndex::Tags(tags) => of(tags),
+            FieldIndex::Numbers(numbers) => numbers.count() as u64,
+            FieldIndex::Places(places) => places.count() as u64,
+            FieldIndex::Nothing | FieldIndex::Vectors(_) => 0,
+        });
+        of(&self.words) + fields.sum::<u64>()
+    }
+
+    /// Bytes of the values of sortable fields. Walks all documents.
+    #[must_use]
+    pub fn sort_key_bytes(&self) -> usize {
+        self.docs.sort_keys()
+    }
+
     /// Bytes in memory. Walks the whole index.
     #[must_use]
     pub fn memory(&self) -> Memory {
@@ -307,7 +333,10 @@ impl Index {
             match &field.kind {
                 FieldKind::Text { .. } => {
                     let texts = value.texts().ok_or_else(|| refuse(Expected::Text))?;
-                    texts.iter().for_each(|text| words.add(&self.schema, *id, text));
+                    for (at, text) in texts.iter().enumerate() {
+                        words.skip(if at > 0 { self.schema.text_gap } else { 0 });
+                        words.add(&self.schema, *id, text);
+                    }
                 }
                 FieldKind::Tag { separator, case_sensitive } => {
                     let texts = value.texts().ok_or_else(|| refuse(Expected::Text))?;

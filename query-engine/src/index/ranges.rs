@@ -107,8 +107,7 @@ impl Ranges {
     }
 
     /// Numbers, with those of documents that are gone and not yet compacted away.
-    #[cfg(test)]
-    fn count(&self) -> usize {
+    pub(crate) fn count(&self) -> usize {
         self.blocks.values().map(Vec::len).sum()
     }
 

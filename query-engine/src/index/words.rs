@@ -28,6 +28,11 @@ impl Words {
         Self { entries, length: 0, max_frequency: 0, stemmer, position: 0, last_positions }
     }
 
+    /// Leaves places free before the next text.
+    pub(super) fn skip(&mut self, places: u32) {
+        self.position = self.position.saturating_add(places);
+    }
+
     /// Adds one field's text.
     pub(super) fn add(&mut self, schema: &Schema, field: FieldId, text: &[u8]) {
         let FieldKind::Text { weight, stem } = schema.field(field).kind else { return };

@@ -179,6 +179,7 @@ settings! {
         OOM_SCORE_ADJ_VALUES "oom-score-adj-values",
     }
     Lines lines {
+        LOADMODULE "loadmodule",
         RENAME_COMMAND "rename-command",
         USER "user",
     }

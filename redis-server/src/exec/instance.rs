@@ -171,6 +171,8 @@ impl Instance {
             listen(database, number, (&config, &pubsub, &tracking, &journal));
         }
         let cluster = Cluster::new(&config);
+        #[cfg(feature = "search")]
+        let search = search(&config);
         Ok(Self {
             acl,
             cluster,
@@ -203,7 +205,7 @@ impl Instance {
             workers: Workers::default(),
             slow: Threads::default(),
             #[cfg(feature = "search")]
-            search: crate::search::Search::default(),
+            search,
             later: Later::default(),
             databases,
             clients: Mutex::default(),
@@ -490,6 +492,22 @@ impl Instance {
         // A second start with the same instance keeps the first handle: there is one runtime per instance.
         let _ = self.runtime.set(runtime);
     }
+}
+
+/// The search indexes, with the settings that a line `loadmodule …/redisearch.so` names.
+#[cfg(feature = "search")]
+fn search(config: &Config) -> crate::search::Search {
+    let search = crate::search::Search::default();
+    for line in config.lines(settings::LOADMODULE) {
+        let Some((path, arguments)) = line.split_first() else { continue };
+        let file = path.rsplit(|byte| *byte == b'/').next().unwrap_or_default();
+        if file == b"redisearch.so" || file == b"search.so" {
+            search.options.load(arguments, |name, error| {
+                tracing::warn!("the argument {} of loadmodule is left out: {error}", crate::protocol::error::shown(name));
+            });
+        }
+    }
+    search
 }
 
 /// The databases that the configuration wants, all of which hash alike and are shown together by snapshots.

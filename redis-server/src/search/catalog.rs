@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::Ordering::Relaxed;
-use std::sync::atomic::{AtomicU64, AtomicUsize};
+use std::sync::atomic::{AtomicU8, AtomicU64, AtomicUsize};
 use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use query_engine::{Document, Index, Schema};
@@ -34,6 +34,8 @@ pub struct SearchIndex {
     pub(super) scanned: AtomicU64,
     /// Queries.
     pub uses: AtomicU64,
+    /// Bit n: whether a query of dialect n has come.
+    dialects: AtomicU8,
 }
 
 /// Documents that could not be indexed.
@@ -58,6 +60,7 @@ impl SearchIndex {
             scans: AtomicUsize::new(0),
             scanned: AtomicU64::new(0),
             uses: AtomicU64::new(0),
+            dialects: AtomicU8::new(0),
         }
     }
 
@@ -79,6 +82,16 @@ impl SearchIndex {
     /// The engine, to be changed. The caller holds no lock of a shard.
     pub fn engine_mut(&self) -> RwLockWriteGuard<'_, Index> {
         self.engine.write().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A query of this dialect, 1 to 4, has come.
+    pub fn note_dialect(&self, dialect: u64) {
+        self.dialects.fetch_or(1 << (dialect & 7), Relaxed);
+    }
+
+    /// Whether a query of this dialect has come.
+    pub fn has_dialect(&self, dialect: u64) -> bool {
+        self.dialects.load(Relaxed) >> (dialect & 7) & 1 == 1
     }
 
     /// Documents that could not be indexed.
@@ -251,6 +264,11 @@ impl Search {
         let catalog = self.read_catalog();
         let name = catalog.aliases.get(name).map_or(name, |name| name);
         catalog.indexes.get(name).cloned()
+    }
+
+    /// Whether an alias has this name.
+    pub fn is_alias(&self, name: &[u8]) -> bool {
+        self.read_catalog().aliases.contains_key(name)
     }
 
     /// All indexes by name.

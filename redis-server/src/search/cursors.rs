@@ -14,8 +14,6 @@ pub struct Cursor {
     pub index: Box<[u8]>,
     /// The rows.
     pub rows: Rows,
-    /// The total that answers tell.
-    pub total: u64,
     /// Rows of one piece.
     pub count: usize,
     /// Milliseconds without a use after which it is closed.

@@ -1,6 +1,6 @@
 //! The definition of an index: its keys and its fields.
 
-use query_engine::{Datum, Expression, FieldKind, Language, Row};
+use query_engine::{Datum, Expression, ExpressionError, FieldKind, Language, Row};
 
 use crate::keyspace::{Entry, ValueRef};
 use crate::search::Words;
@@ -25,6 +25,10 @@ pub struct SourceField {
     pub identifier: Box<[u8]>,
     /// How values are indexed.
     pub kind: FieldKind,
+    /// Whether the index keeps its values.
+    pub is_sortable: bool,
+    /// Options that have no effect and that FT.INFO names.
+    pub options: Vec<&'static str>,
 }
 
 impl SourceField {
@@ -59,6 +63,8 @@ pub struct Definition {
     pub fields: Vec<SourceField>,
     /// Options that FT.INFO names.
     pub options: Vec<&'static str>,
+    /// Whether the index has stop words of its own.
+    pub has_stop_words: bool,
     /// The commands that make it.
     pub commands: Vec<Words>,
 }
@@ -67,6 +73,12 @@ impl Definition {
     /// Whether a key of this name may be a document.
     pub fn covers(&self, name: &[u8]) -> bool {
         self.prefixes.iter().any(|prefix| name.starts_with(prefix))
+    }
+
+    /// Whether a field says something of the document as a whole: its language, score or payload.
+    pub fn is_about(&self, name: &[u8]) -> bool {
+        let fields = [&self.language_field, &self.score_field, &self.payload_field];
+        fields.into_iter().any(|field| field.as_deref() == Some(name))
     }
 
     /// Whether an entry may be a document.
@@ -82,8 +94,15 @@ impl Definition {
 
     /// Whether the filter lets a document pass at a moment.
     pub(super) fn passes(&self, entry: &Entry, now: u64) -> bool {
-        let Some((_, filter)) = &self.filter else { return true };
-        filter.value(&Properties { definition: self, entry, now }).is_ok_and(|value| value.is_true())
+        self.filter.as_ref().is_none_or(|(_, filter)| self.holds(filter, entry, now).unwrap_or(false))
+    }
+
+    /// Whether an expression is true for an entry at a moment.
+    ///
+    /// # Errors
+    /// The expression has no value for this entry.
+    pub fn holds(&self, expression: &Expression, entry: &Entry, now: u64) -> Result<bool, ExpressionError> {
+        Ok(expression.value(&Properties { definition: self, entry, now })?.is_true())
     }
 }
 

@@ -23,7 +23,7 @@ pub use cursors::{Cursor, Cursors};
 pub use definition::{Definition, Source, SourceField};
 pub use extract::{property, shown};
 pub use feed::Progress;
-pub use options::Options;
+pub use options::{OptionError, Options, SETTINGS, Setting, UNLIMITED};
 
 use std::collections::BTreeMap;
 use std::sync::atomic::AtomicBool;

@@ -187,7 +187,11 @@ impl Parser<'_> {
         if radius.is_nan() || radius <= 0.0 {
             return Err(QueryError::GeoRadius);
         }
-        let centre = Place::new(longitude, latitude).ok_or(QueryError::GeoPlace)?;
+        // No document lies beyond Redis' limits of latitude, but a circle may.
+        if longitude.abs() > 180.0 || latitude.abs() > 90.0 || longitude.is_nan() || latitude.is_nan() {
+            return Err(QueryError::GeoPlace);
+        }
+        let centre = Place { longitude, latitude };
         let circle = Circle { centre, radius: radius * unit.metres };
         Ok(Node::new(Kind::Geo { field, circle, radius, unit: *unit }))
     }

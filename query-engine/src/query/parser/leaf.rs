@@ -75,7 +75,7 @@ impl Parser<'_> {
                 let name = self.lexer.text(name).to_vec();
                 let value = self.param(&name);
                 let is_number = std::str::from_utf8(&value).is_ok_and(|text| text.parse::<f64>().is_ok());
-                Node { verbatim: is_number, ..Node::token(lower(&value)) }
+                Node { verbatim: is_number, ..Node::token(lower(&unescape(&value))) }
             }
             Token::Number(_, _, span) => Node { verbatim: self.modern, ..Node::token(self.lexer.text(span)) },
             Token::Term(span) => {

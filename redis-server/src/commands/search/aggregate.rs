@@ -2,7 +2,7 @@
 
 use std::sync::atomic::Ordering::Relaxed;
 
-use query_engine::{Aggregation, Datum, Index, KEY, Query, Rows, SCORE, SearchOptions, Step};
+use query_engine::{Aggregation, Datum, Index, KEY, Query, Reducer, Rows, SCORE, SearchOptions, Step};
 
 use super::find::not_loaded;
 use super::load::Loader;
@@ -13,7 +13,7 @@ use super::{cursor, queried, refresh};
 use crate::command::{Args, Result};
 use crate::exec::Ctx;
 use crate::protocol::error::Error;
-use crate::search::{SearchIndex, property};
+use crate::search::{SearchIndex, Source, property};
 
 /// `FT.AGGREGATE index query [step …]`
 pub(super) fn aggregate(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
@@ -21,27 +21,21 @@ pub(super) fn aggregate(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     let request = Request::parse(cx, args.at(2), Words::new(args, 3))?;
     let rows = run(cx, &index, &request)?;
     match &request.cursor {
-        Some(options) => cursor::begin(cx, index.name(), options, (total(&request, &rows), rows)),
+        Some(options) => cursor::begin(cx, index.name(), options, rows),
         None => {
             let mut rows = rows;
             let most = cx.instance().search.options.max_rows.load(Relaxed);
-            let total = total(&request, &rows);
-            cursor::show_rows(cx.reply, &mut rows, (usize::try_from(most).unwrap_or(usize::MAX), total), 0);
+            cursor::show_rows(cx.reply, &mut rows, usize::try_from(most).unwrap_or(usize::MAX), 0);
             Ok(())
         }
     }
-}
-
-/// The total that an answer tells: groups, or the documents that were found.
-pub(super) fn total(request: &Request<'_>, rows: &Rows) -> u64 {
-    let is_grouped = request.steps.iter().any(|step| matches!(step, Step::Group { .. }));
-    if is_grouped { rows.left() as u64 } else { rows.total() }
 }
 
 /// Runs the pipeline.
 pub(super) fn run(cx: &Ctx<'_>, index: &SearchIndex, request: &Request<'_>) -> Result<Rows> {
     let deadline = request.common.deadline();
     refresh(cx, deadline);
+    index.note_dialect(request.common.dialect);
     let (engine, definition) = (index.engine(), index.definition());
     let query = request.common.parse(&engine, request.query)?;
     let is_over = || deadline.is_over();
@@ -64,7 +58,9 @@ pub(super) fn run(cx: &Ctx<'_>, index: &SearchIndex, request: &Request<'_>) -> R
                     return loader.all(entry).into_iter().next().map(|(_, text)| Datum::text(text));
                 }
                 let value = property(&definition, entry, &String::from_utf8_lossy(source), loader.now());
+                let shows_all = request.common.dialect >= 3 && definition.source == Source::Json;
                 match value {
+                    Some(_) if shows_text && shows_all => text(),
                     // A loaded value is shown as it stands in the document.
                     Some(Datum::Number(_)) | None => value,
                     Some(_) if shows_text => text(),
@@ -103,16 +99,31 @@ fn check_names<'a>(engine: &Index, request: &'a Request<'_>, mut made: Vec<&'a s
             || engine.schema().find(name.as_bytes()).is_some();
         if is_known { Ok(()) } else { Err(not_loaded(name)) }
     };
+    let not_there = |name: &str| Error::Message(format!("Property `{name}` not loaded nor in pipeline"));
+    let check_expression = |name: &str, made: &[&str]| check(name, made).map_err(|_| not_there(name));
     for step in &request.steps {
         match step {
             Step::Apply { expression, name } => {
-                expression.properties().iter().try_for_each(|name| check(name, &made))?;
+                expression.properties().iter().try_for_each(|name| check_expression(name, &made))?;
                 made.push(name);
             }
-            Step::Filter(expression) => expression.properties().iter().try_for_each(|name| check(name, &made))?,
+            Step::Filter(expression) => {
+                expression.properties().iter().try_for_each(|name| check_expression(name, &made))?;
+            }
             Step::Group { by, reducers } => {
                 let no_property = |name: &str| Error::Message(format!("No such property `{name}`"));
                 by.iter().try_for_each(|name| check(name, &made).map_err(|_| no_property(name)))?;
+                let absent = |name: &str| {
+                    Error::Message(format!("Property `{name}` not present in document or pipeline"))
+                };
+                for name in reducers.iter().flat_map(Reducer::reads) {
+                    check(name, &made).map_err(|_| absent(name))?;
+                }
+                let mut names = by.iter().chain(reducers.iter().map(|reducer| &reducer.name)).collect::<Vec<_>>();
+                names.sort_unstable();
+                if let Some(pair) = names.windows(2).find(|pair| pair[0] == pair[1]) {
+                    return Err(Error::Message(format!("Property `{}` specified more than once", pair[0])));
+                }
                 made.extend(by.iter().map(String::as_str));
                 made.extend(reducers.iter().map(|reducer| reducer.name.as_str()));
             }

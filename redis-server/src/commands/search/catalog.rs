@@ -1,6 +1,6 @@
 //! FT._LIST, aliases, and FT.TAGVALS.
 
-use super::{NO_INDEX, default_deadline, index_for, refresh};
+use super::{UNKNOWN_INDEX, default_deadline, index_for, refresh};
 use crate::command::{Args, Result};
 use crate::exec::Ctx;
 use crate::protocol::error::Error;
@@ -39,9 +39,21 @@ pub(super) fn alias_del(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     answer(cx, result)
 }
 
+/// Entries and vectors of one step, after which queries may go on.
+const STEP: u64 = 100_000;
+
+/// `FT.DEBUG GC_FORCEINVOKE index [timeout]`: removes what documents that are gone have left in an index.
+pub(super) fn compact(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
+    let index = index_for(cx, args.from(1), UNKNOWN_INDEX)?;
+    refresh(cx, default_deadline(cx));
+    while index.engine_mut().compact(STEP) {}
+    cx.reply.simple("DONE");
+    Ok(())
+}
+
 /// `FT.TAGVALS index field`
 pub(super) fn tag_values(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
-    let index = index_for(cx, args, NO_INDEX)?;
+    let index = index_for(cx, args, UNKNOWN_INDEX)?;
     refresh(cx, default_deadline(cx));
     let engine = index.engine();
     let field = engine.schema().find(args.at(2)).ok_or(Error::Static("No such field"))?;

@@ -1,9 +1,10 @@
 //! FT.CREATE, FT.ALTER and FT.DROPINDEX.
 
+use std::sync::atomic::Ordering::Relaxed;
 use std::thread;
 use std::time::Duration;
 
-use query_engine::{Expression, Keeps, Language, Schema, StopWords};
+use query_engine::{Expression, FieldKind, Keeps, Language, Schema, StopWords};
 
 use super::fields;
 use super::words::{Words, bad};
@@ -25,7 +26,8 @@ pub(super) fn create(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     if cx.client.db != 0 {
         return Err(Error::Static("Cannot create index on db != 0"));
     }
-    let Some(plan) = Plan::parse(args)? else { return Err(Error::WrongArity("FT.CREATE".into())) };
+    let Some(mut plan) = Plan::parse(args)? else { return Err(no_fields(args)) };
+    plan.schema.text_gap = cx.instance().search.options.text_gap.load(Relaxed) as u32;
     let (scans, made) = (!plan.skips_scan, (plan.schema, plan.definition));
     let database = cx.instance().database(0);
     let created = cx.instance().search.create(database, args.at(1), made, scans);
@@ -36,12 +38,22 @@ pub(super) fn create(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     Ok(())
 }
 
+fn no_fields(args: Args<'_>) -> Error {
+    if args.len() > 4 { Error::Static("Fields arguments are missing") } else { Error::WrongArity("FT.CREATE".into()) }
+}
+
 /// The arguments of FT.CREATE.
 struct Plan {
     schema: Schema,
     definition: Definition,
     skips_scan: bool,
 }
+
+/// Options in the order of FT.INFO.
+const OPTIONS: &[&str] = &["NOFREQS", "NOFIELDS", "NOOFFSETS", "NOHL", "MAXTEXTFIELDS"];
+
+/// TEXT fields above which an index has MAXTEXTFIELDS, as in RediSearch.
+const NARROW: usize = 32;
 
 impl Plan {
     /// `None` if there are no fields.
@@ -59,6 +71,7 @@ impl Plan {
             payload_field: None,
             fields: Vec::new(),
             options: Vec::new(),
+            has_stop_words: false,
             commands: vec![args.iter().map(Into::into).collect()],
         };
         let (mut keeps, mut stop_words, mut skips_scan) = (Keeps::default(), StopWords::default(), false);
@@ -81,8 +94,13 @@ impl Plan {
                     keeps.fields = false;
                     definition.options.push("NOFIELDS");
                 }
-                () if words.take("STOPWORDS") => stop_words = StopWords::new(words.list("STOPWORDS")?.rest()),
+                () if words.take("STOPWORDS") => {
+                    stop_words = StopWords::new(words.list("STOPWORDS")?.rest());
+                    definition.has_stop_words = true;
+                }
                 () if words.take("SKIPINITIALSCAN") => skips_scan = true,
+                // Options of RediSearch 1.x that have lost their meaning.
+                () if words.take("ASYNC") || words.take("NOSCOREIDX") => {}
                 () if words.take("MAXTEXTFIELDS") => definition.options.push("MAXTEXTFIELDS"),
                 () if words.take("INDEXALL") => {
                     if !words.take("ENABLE") && !words.take("DISABLE") {
@@ -103,6 +121,16 @@ impl Plan {
             schema.add(field).map_err(|error| Error::Message(error.to_string()))?;
             definition.fields.push(source);
         }
+        if !keeps.positions {
+            definition.options.push("NOHL");
+        }
+        let texts = definition.fields.iter().filter(|field| matches!(field.kind, FieldKind::Text { .. })).count();
+        if texts > NARROW {
+            definition.options.push("MAXTEXTFIELDS");
+        }
+        let place = |option: &&str| OPTIONS.iter().position(|known| known == option);
+        definition.options.sort_by_key(place);
+        definition.options.dedup();
         Ok(Some(Self { schema, definition, skips_scan }))
     }
 }
@@ -139,7 +167,7 @@ fn rule(definition: &mut Definition, words: &mut Words<'_>) -> Result {
         }
         () if words.take("SCORE_FIELD") => definition.score_field = Some(words.need("SCORE_FIELD")?.into()),
         () if words.take("SCORE") => {
-            let score: f64 = words.number("SCORE")?;
+            let score: f64 = words.number("SCORE").map_err(|_| Error::Static("Invalid score"))?;
             if !(0.0..=1.0).contains(&score) {
                 return Err(Error::Static("Invalid score"));
             }
@@ -187,23 +215,39 @@ pub(super) fn alter(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     Ok(())
 }
 
-/// Whether a call of FT.DROPINDEX deletes documents.
-pub(super) fn deletes(args: Args<'_>) -> bool {
-    args.len() > 2 && args.is(2, "DD")
+/// `FT._ALTERIFNX index [SKIPINITIALSCAN] SCHEMA ADD field type [option …]`: nothing if the first field is there.
+pub(super) fn alter_if_new(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
+    let index = index_for(cx, args, NO_INDEX)?;
+    let mut words = Words::new(args, 2);
+    words.take("SKIPINITIALSCAN");
+    let first = if words.take("SCHEMA") && words.take("ADD") { words.peek() } else { None };
+    if first.is_some_and(|name| index.engine().schema().find(name).is_some()) {
+        cx.reply.ok();
+        return Ok(());
+    }
+    alter(cx, args)
 }
 
 /// `FT.DROPINDEX index [DD]`
 pub(super) fn drop_index(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
+    if args.len() > 3 {
+        return Err(Error::WrongArity("FT.DROPINDEX".into()));
+    }
+    drop(cx, args.at(1), args.len() > 2 && args.is(2, "DD"))
+}
+
+/// Removes an index, and its documents if it `deletes` them.
+pub(super) fn drop(cx: &mut Ctx<'_>, name: &[u8], deletes: bool) -> Result {
     let unknown = Error::Static("Unknown Index name");
-    if cx.instance().search.index(args.at(1)).is_none() {
+    if cx.instance().search.index(name).is_none() {
         return Err(unknown);
     }
-    if deletes(args) {
+    if deletes {
         // All of its documents go, also those that no query has seen.
         search::catch_up(cx.instance(), cx.now(), &|| false);
     }
-    let index = cx.instance().search.drop_index(cx.instance().database(0), args.at(1)).ok_or(unknown)?;
-    if deletes(args) {
+    let index = cx.instance().search.drop_index(cx.instance().database(0), name).ok_or(unknown)?;
+    if deletes {
         let ids: Vec<Box<[u8]>> = index.engine().ids().map(Into::into).collect();
         ids.iter().for_each(|id| delete(cx, id));
     }

@@ -16,15 +16,15 @@ use crate::protocol::error::Error;
 use crate::search::Cursor;
 
 /// Answers with the first rows, and keeps the others.
-pub(super) fn begin(cx: &mut Ctx<'_>, index: &[u8], options: &CursorOptions, (total, rows): (u64, Rows)) -> Result {
+pub(super) fn begin(cx: &mut Ctx<'_>, index: &[u8], options: &CursorOptions, rows: Rows) -> Result {
     let longest = cx.instance().search.options.cursor_idle_ms.load(Relaxed);
     let idle_ms = options.idle_ms.map_or(longest, |idle| idle.min(longest));
-    let mut cursor = Cursor { index: index.into(), rows, total, count: options.count, idle_ms, used_at: steady_ms() };
+    let mut cursor = Cursor { index: index.into(), rows, count: options.count, idle_ms, used_at: steady_ms() };
     let random = cx.random();
     cx.instance().search.with_cursors(|cursors| cursors.expire(steady_ms()));
     cx.reply.array(2);
-    show_rows(cx.reply, &mut cursor.rows, (cursor.count, total), 0);
-    if cursor.rows.left() == 0 {
+    // As in RediSearch, a cursor ends with a piece that is not full.
+    if show_rows(cx.reply, &mut cursor.rows, cursor.count, 0) < cursor.count {
         cx.reply.int(0);
         return Ok(());
     }
@@ -34,8 +34,9 @@ pub(super) fn begin(cx: &mut Ctx<'_>, index: &[u8], options: &CursorOptions, (to
     Ok(())
 }
 
-/// Writes the next rows; `entries` more follow in the map of RESP3.
-pub(super) fn show_rows(reply: &mut Reply, rows: &mut Rows, (count, total): (usize, u64), entries: usize) {
+/// Writes the next rows and returns their number; `entries` more follow in the map of RESP3.
+pub(super) fn show_rows(reply: &mut Reply, rows: &mut Rows, count: usize, entries: usize) -> usize {
+    let total = rows.total();
     let piece = rows.read(count);
     let is_map = reply.is_resp3();
     if is_map {
@@ -63,6 +64,7 @@ pub(super) fn show_rows(reply: &mut Reply, rows: &mut Rows, (count, total): (usi
     if is_map {
         show::end_map(reply, rows.is_partial());
     }
+    piece.len()
 }
 
 fn datum(reply: &mut Reply, value: &Datum) {
@@ -82,8 +84,8 @@ fn number(args: Args<'_>) -> Result<u64> {
 
 /// `FT.CURSOR READ index cursor [COUNT rows]`
 pub(super) fn read(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
-    let index = index_for(cx, args.from(1), NO_INDEX)?;
     let number = number(args)?;
+    let index = index_for(cx, args.from(1), NO_INDEX)?;
     let mut words = Words::new(args, 4);
     let count: Option<usize> = if words.take("COUNT") { Some(words.number("COUNT")?) } else { None };
     if !words.is_empty() {
@@ -101,8 +103,7 @@ pub(super) fn read(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     let mut cursor = taken.ok_or(Error::Static("Cursor not found"))?;
     cx.reply.array(2);
     let count = count.filter(|count| *count > 0).unwrap_or(cursor.count);
-    show_rows(cx.reply, &mut cursor.rows, (count, cursor.total), 0);
-    if cursor.rows.left() == 0 {
+    if show_rows(cx.reply, &mut cursor.rows, count, 0) < count {
         cx.reply.int(0);
         return Ok(());
     }

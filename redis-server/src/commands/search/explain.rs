@@ -15,6 +15,7 @@ fn tree(cx: &Ctx<'_>, args: Args<'_>) -> Result<String> {
             return Err(Error::Message(format!("Unknown argument `{}`", words.shown())));
         }
     }
+    index.note_dialect(common.dialect);
     let engine = index.engine();
     Ok(common.parse(&engine, args.at(2))?.explain(engine.schema()))
 }

@@ -29,8 +29,16 @@ fn field(words: &mut Words<'_>, identifier: &[u8], source: Source) -> Result<(Fi
         })?;
     }
     let mut field = Field::new(name, kind(words, name, source)?);
-    options(words, &mut field)?;
-    let source = SourceField { name: name.to_owned(), identifier: identifier.into(), kind: field.kind.clone() };
+    let inert = options(words, &mut field)?;
+    // JSON keeps its values as they stand.
+    field.unnormalized |= field.sortable && source == Source::Json;
+    let source = SourceField {
+        name: name.to_owned(),
+        identifier: identifier.into(),
+        kind: field.kind.clone(),
+        is_sortable: field.sortable,
+        options: inert,
+    };
     Ok((field, source))
 }
 
@@ -53,8 +61,9 @@ fn kind(words: &mut Words<'_>, name: &str, source: Source) -> Result<FieldKind> 
     }
 }
 
-/// The options behind a field's type.
-fn options(words: &mut Words<'_>, field: &mut Field) -> Result {
+/// The options behind a field's type; returns those that have no effect.
+fn options(words: &mut Words<'_>, field: &mut Field) -> Result<Vec<&'static str>> {
+    let mut inert = Vec::new();
     loop {
         match &mut field.kind {
             FieldKind::Text { weight, stem } => {
@@ -93,13 +102,13 @@ fn options(words: &mut Words<'_>, field: &mut Field) -> Result {
             // Distances sort, not vectors.
             FieldKind::Vector(_) => {
                 field.index_missing |= words.take("INDEXMISSING");
-                return Ok(());
+                return Ok(inert);
             }
         }
         let has_words = matches!(field.kind, FieldKind::Text { .. } | FieldKind::Tag { .. });
         match () {
             // Patterns read the dictionary, which needs no further index.
-            () if has_words && words.take("WITHSUFFIXTRIE") => {}
+            () if has_words && words.take("WITHSUFFIXTRIE") => inert.push("WITHSUFFIXTRIE"),
             () if has_words && words.take("INDEXEMPTY") => field.index_empty = true,
             () if words.take("INDEXMISSING") => field.index_missing = true,
             () if words.take("SORTABLE") => {
@@ -107,7 +116,7 @@ fn options(words: &mut Words<'_>, field: &mut Field) -> Result {
                 field.unnormalized = words.take("UNF") || field.kind == FieldKind::Numeric;
             }
             () if words.take("NOINDEX") => field.indexed = false,
-            () => return Ok(()),
+            () => return Ok(inert),
         }
     }
 }

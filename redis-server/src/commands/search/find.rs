@@ -1,6 +1,6 @@
 //! FT.SEARCH.
 
-use query_engine::{DistanceOrder, Hits, Index, Query, SearchOptions, SortBy, SortKey};
+use query_engine::{DistanceOrder, Hits, Index, MAX_WINDOW, Query, SearchOptions, SortBy, SortKey};
 
 use super::load::{self, Loader, Marking, Returned};
 use super::query::{Common, check_time, limit};
@@ -56,13 +56,19 @@ impl<'a> Request<'a> {
         let most = cx.instance().search.options.max_results.load(Relaxed);
         while !words.is_empty() {
             if !request.common.take(&mut words)? && !request.marking.take(&mut words)? {
-                request.take(&mut words, most)?;
+                request.take(&mut words, cx.reply.is_resp3())?;
             }
         }
+        if request.explains && !request.with_scores {
+            return Err(Error::Static("EXPLAINSCORE must be accompanied with WITHSCORES"));
+        }
+        // Documents behind MAXSEARCHRESULTS are left out without a word.
+        let (offset, count) = request.limit;
+        request.limit.1 = count.min(usize::try_from(most).unwrap_or(usize::MAX).saturating_sub(offset));
         Ok(request)
     }
 
-    fn take(&mut self, words: &mut Words<'a>, most: u64) -> Result {
+    fn take(&mut self, words: &mut Words<'a>, is_resp3: bool) -> Result {
         let position = words.at() - 2;
         match () {
             () if words.take("NOCONTENT") => self.no_content = true,
@@ -70,12 +76,21 @@ impl<'a> Request<'a> {
             () if words.take("EXPLAINSCORE") => self.explains = true,
             () if words.take("WITHPAYLOADS") => self.with_payloads = true,
             () if words.take("WITHSORTKEYS") => self.with_sort_keys = true,
-            () if words.take("LIMIT") => self.limit = limit(words, most)?,
+            () if words.take("LIMIT") => self.limit = limit(words, MAX_WINDOW as u64)?,
             () if words.take("SORTBY") => {
-                let name = words.text("SORTBY")?;
+                if self.sort_by.is_some() {
+                    return Err(Error::Static("Multiple SORTBY steps are not allowed"));
+                }
+                let name = words.text("SORTBY").map_err(|_| Error::Static("Bad SORTBY arguments"))?;
                 let rises = words.take("ASC") || !words.take("DESC");
                 self.sort_by = Some((name.strip_prefix('@').unwrap_or(name), rises));
+                if words.take("MAX") {
+                    return Err(Error::Static("SORTBY MAX is not supported by FT.SEARCH"));
+                }
             }
+            // The total is always counted.
+            () if words.take("WITHCOUNT") || words.take("WITHOUTCOUNT") => {}
+            () if words.take("ADDSCORES") => return Err(Error::Static("ADDSCORES is not supported on FT.SEARCH")),
             () if words.take("INKEYS") => self.keys = Some(words.list("INKEYS")?.rest().collect()),
             () if words.take("INFIELDS") => {
                 let names = words.list("INFIELDS")?.rest().map(std::str::from_utf8);
@@ -84,14 +99,16 @@ impl<'a> Request<'a> {
             }
             () if words.take("RETURN") => self.returned = Some(load::returned(words.list("RETURN")?)?),
             () if words.take("PAYLOAD") => self.payload = words.need("PAYLOAD")?,
-            // Expanders are those of the engine.
-            () if words.take("EXPANDER") => _ = words.need("EXPANDER")?,
+            // The engine has one expander, for stems and synonyms; another name expands nothing.
+            () if words.take("EXPANDER") => {
+                let name = words.need("EXPANDER")?;
+                let is_ours = |known: &&str| known.as_bytes().eq_ignore_ascii_case(name);
+                self.common.verbatim |= !["SBSTEM", "SYNONYM", "DEFAULT"].iter().any(is_ours);
+            }
             () if words.take("FILTER") => self.filters.push(numeric_filter(words)?),
             () if words.take("GEOFILTER") => self.filters.push(geo_filter(words)?),
             () if words.take("FORMAT") => {
-                if !words.take("STRING") {
-                    return Err(Error::Message(format!("FORMAT {} is not supported: expected STRING", words.shown())));
-                }
+                format(words, is_resp3)?;
             }
             () => {
                 let unknown = words.shown();
@@ -116,6 +133,18 @@ impl<'a> Request<'a> {
     }
 }
 
+/// `STRING` or `EXPAND`, behind FORMAT.
+pub(super) fn format(words: &mut Words<'_>, is_resp3: bool) -> Result {
+    match () {
+        () if words.is_empty() => Err(Error::Static("Need an argument for FORMAT")),
+        () if words.take("STRING") => Ok(()),
+        () if words.take("EXPAND") && !is_resp3 => {
+            Err(Error::Static("EXPAND format is only supported with RESP3"))
+        }
+        () => Err(Error::Message(format!("FORMAT {} is not supported", words.shown()))),
+    }
+}
+
 /// A property's name in the query language.
 fn escaped(name: &[u8]) -> String {
     let name = String::from_utf8_lossy(name);
@@ -126,6 +155,9 @@ fn escaped(name: &[u8]) -> String {
 
 /// `field min max`
 fn numeric_filter(words: &mut Words<'_>) -> Result<String> {
+    if words.left() < 3 {
+        return Err(Error::Static("FILTER requires 3 arguments"));
+    }
     let field = escaped(words.need("FILTER")?);
     let mut end = |name: &str| {
         let word = words.text("FILTER")?;
@@ -143,12 +175,15 @@ fn numeric_filter(words: &mut Words<'_>) -> Result<String> {
 
 /// `field longitude latitude radius unit`
 fn geo_filter(words: &mut Words<'_>) -> Result<String> {
+    if words.left() < 5 {
+        return Err(Error::Static("GEOFILTER requires 5 arguments"));
+    }
     let field = escaped(words.need("GEOFILTER")?);
-    let (longitude, latitude): (f64, f64) = (words.number("GEOFILTER")?, words.number("GEOFILTER")?);
-    let radius: f64 = words.number("GEOFILTER")?;
+    let (longitude, latitude): (f64, f64) = (words.number("<lon>")?, words.number("<lat>")?);
+    let radius: f64 = words.number("<radius>")?;
     let unit = words.text("GEOFILTER")?;
     if !["m", "km", "ft", "mi"].iter().any(|known| known.eq_ignore_ascii_case(unit)) {
-        return Err(bad("GEOFILTER", &format!("Unknown distance unit {}", echo(unit.as_bytes(), MAX_ECHO))));
+        return Err(Error::Message(format!("Unknown distance unit {}", echo(unit.as_bytes(), MAX_ECHO))));
     }
     Ok(format!("@{field}:[{longitude} {latitude} {radius} {unit}]"))
 }
@@ -171,7 +206,11 @@ pub(super) fn answer(cx: &mut Ctx<'_>, index: &SearchIndex, request: &Request<'_
 }
 
 pub(super) fn run(cx: &Ctx<'_>, index: &SearchIndex, request: &Request<'_>, deadline: Deadline) -> Result<Hits> {
+    index.note_dialect(request.common.dialect);
     let (engine, definition) = (index.engine(), index.definition());
+    if request.marking.is_on() && definition.options.contains(&"NOHL") {
+        return Err(Error::Static("Cannot use highlight/summarize because NOOFSETS was specified at index level"));
+    }
     let query = request.parsed(&engine)?;
     let is_over = || deadline.is_over();
     let loader = Loader::new(cx, cx.instance(), &definition, request.common.dialect, deadline);

@@ -3,13 +3,13 @@
 use std::sync::atomic::Ordering::Relaxed;
 
 use query_engine::vector::{Algorithm, VectorOptions};
-use query_engine::{Field, FieldKind, Memory};
+use query_engine::{Field, FieldKind, Index};
 
 use super::{NO_INDEX, default_deadline, index_for, refresh};
 use crate::command::{Args, Result};
 use crate::exec::Ctx;
 use crate::protocol::Reply;
-use crate::search::{Definition, SearchIndex, Source};
+use crate::search::{Definition, SearchIndex, Source, SourceField};
 
 /// The cursors that an index may have.
 const CURSORS: i64 = 128;
@@ -22,7 +22,8 @@ pub(super) fn info(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     let keys = cx.instance().database(0).len();
     let cursors = cx.instance().search.with_cursors(|cursors| (cursors.len(), cursors.of(index.name())));
     let reply = &mut *cx.reply;
-    reply.map(24);
+    let dialects = [1, 2, 3, 4].map(|dialect| index.has_dialect(dialect));
+    reply.map(33 + usize::from(definition.has_stop_words));
     reply.simple("index_name");
     reply.bulk(index.name());
     reply.simple("index_options");
@@ -34,26 +35,29 @@ pub(super) fn info(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     let engine = index.engine();
     reply.array(definition.fields.len());
     for (field, source) in engine.schema().fields().iter().zip(&definition.fields) {
-        attribute(reply, field, &source.identifier);
+        attribute(reply, field, source);
     }
-    let count = |reply: &mut Reply, name: &str, value: usize| {
-        reply.simple(name);
-        reply.count(value);
-    };
     let failures = index.failures();
-    count(reply, "num_docs", engine.len());
-    count(reply, "max_doc_id", engine.len());
+    let (documents, records) = (engine.len(), engine.record_count());
+    count(reply, "num_docs", documents);
+    count(reply, "max_doc_id", engine.last_number() as usize);
     count(reply, "num_terms", engine.word_count());
-    count(reply, "num_records", engine.word_count());
-    sizes(reply, engine.memory());
+    count(reply, "num_records", records as usize);
+    sizes(reply, &engine, records);
     count(reply, "hash_indexing_failures", failures.count as usize);
     let (is_scanned, part) = index.progress(keys);
     number(reply, "total_indexing_time", 0.0);
     count(reply, "indexing", is_scanned.into());
     number(reply, "percent_indexed", part);
     count(reply, "number_of_uses", index.uses.load(Relaxed) as usize);
-    count(reply, "cleaning", (engine.uncompacted() > 0).into());
+    count(reply, "cleaning", 0);
+    let stop_words: Option<Vec<Box<[u8]>>> = definition
+        .has_stop_words
+        .then(|| engine.schema().stop_words.iter().map(Into::into).collect());
     drop(engine);
+    reply.simple("gc_stats");
+    reply.map(GC.len());
+    GC.iter().for_each(|name| number(reply, name, 0.0));
     reply.simple("cursor_stats");
     reply.map(4);
     for (name, value) in [
@@ -64,6 +68,17 @@ pub(super) fn info(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     ] {
         reply.simple(name);
         reply.int(value);
+    }
+    if let Some(words) = stop_words {
+        reply.simple("stopwords_list");
+        reply.array(words.len());
+        words.iter().for_each(|word| reply.bulk(word));
+    }
+    reply.simple("dialect_stats");
+    reply.map(dialects.len());
+    for (dialect, is_used) in (1..).zip(dialects) {
+        reply.simple(&format!("dialect_{dialect}"));
+        reply.int(is_used.into());
     }
     reply.simple("Index Errors");
     errors(reply, &index, None);
@@ -83,14 +98,14 @@ pub(super) fn info(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
 
 /// Which keys are documents.
 fn rule(reply: &mut Reply, definition: &Definition) {
-    let texts = [
+    let before = [
+        ("filter", definition.filter.as_ref().map(|(text, _)| &**text)),
         ("default_language", (!definition.language_name.is_empty()).then_some(definition.language_name.as_bytes())),
         ("language_field", definition.language_field.as_deref()),
-        ("score_field", definition.score_field.as_deref()),
-        ("payload_field", definition.payload_field.as_deref()),
-        ("filter", definition.filter.as_ref().map(|(text, _)| &**text)),
     ];
-    reply.map(3 + texts.iter().filter(|(_, text)| text.is_some()).count());
+    let behind =
+        [("score_field", definition.score_field.as_deref()), ("payload_field", definition.payload_field.as_deref())];
+    reply.map(3 + before.iter().chain(&behind).filter(|(_, text)| text.is_some()).count());
     reply.simple("key_type");
     reply.simple(match definition.source {
         Source::Hash => "HASH",
@@ -99,17 +114,23 @@ fn rule(reply: &mut Reply, definition: &Definition) {
     reply.simple("prefixes");
     reply.array(definition.prefixes.len());
     definition.prefixes.iter().for_each(|prefix| reply.bulk(prefix));
+    texts(reply, &before);
+    number(reply, "default_score", definition.score);
+    texts(reply, &behind);
+}
+
+/// Names and those texts that are there.
+fn texts(reply: &mut Reply, texts: &[(&str, Option<&[u8]>)]) {
     for (name, text) in texts {
         if let Some(text) = text {
             reply.simple(name);
             reply.bulk(text);
         }
     }
-    number(reply, "default_score", definition.score);
 }
 
 /// A field of the schema: in RESP3 a map with its flags in a list, in RESP2 one list.
-fn attribute(reply: &mut Reply, field: &Field, identifier: &[u8]) {
+fn attribute(reply: &mut Reply, field: &Field, source: &SourceField) {
     let flags: &[(bool, &str)] = &[
         (matches!(field.kind, FieldKind::Text { stem: false, .. }), "NOSTEM"),
         (matches!(field.kind, FieldKind::Tag { case_sensitive: true, .. }), "CASESENSITIVE"),
@@ -119,7 +140,8 @@ fn attribute(reply: &mut Reply, field: &Field, identifier: &[u8]) {
         (field.index_empty, "INDEXEMPTY"),
         (field.index_missing, "INDEXMISSING"),
     ];
-    let flags: Vec<&str> = flags.iter().filter(|(is_set, _)| *is_set).map(|(_, name)| *name).collect();
+    let set = flags.iter().filter(|(is_set, _)| *is_set).map(|(_, name)| *name);
+    let flags: Vec<&str> = set.chain(source.options.iter().copied()).collect();
     let options = match &field.kind {
         FieldKind::Text { .. } | FieldKind::Tag { .. } => 1,
         FieldKind::Numeric | FieldKind::Geo => 0,
@@ -133,7 +155,7 @@ fn attribute(reply: &mut Reply, field: &Field, identifier: &[u8]) {
         reply.array(6 + 2 * options + flags.len());
     }
     reply.simple("identifier");
-    reply.bulk(identifier);
+    reply.bulk(&source.identifier);
     reply.simple("attribute");
     reply.bulk(field.name.as_bytes());
     reply.simple("type");
@@ -183,17 +205,45 @@ fn number(reply: &mut Reply, name: &str, value: f64) {
     reply.double(value);
 }
 
-/// The memory of the index, in megabytes.
-fn sizes(reply: &mut Reply, memory: Memory) {
+fn count(reply: &mut Reply, name: &str, value: usize) {
+    reply.simple(name);
+    reply.count(value);
+}
+
+/// The memory of the index, in megabytes, and averages.
+fn sizes(reply: &mut Reply, engine: &Index, records: u64) {
+    let (memory, sorted) = (engine.memory(), engine.sort_key_bytes());
     let megabytes = |bytes: usize| bytes as f64 / f64::from(1 << 20);
-    number(reply, "inverted_sz_mb", megabytes(memory.words + memory.tags + memory.numbers + memory.places));
+    let inverted = memory.words + memory.tags + memory.numbers + memory.places;
+    number(reply, "inverted_sz_mb", megabytes(inverted));
     number(reply, "vector_index_sz_mb", megabytes(memory.vectors));
+    count(reply, "total_inverted_index_blocks", engine.word_count());
+    // Positions are a part of the postings.
+    number(reply, "offset_vectors_sz_mb", 0.0);
     number(reply, "doc_table_size_mb", megabytes(memory.documents));
+    number(reply, "sortable_values_size_mb", megabytes(sorted));
+    number(reply, "key_table_size_mb", 0.0);
     number(reply, "tag_overhead_sz_mb", megabytes(memory.tags));
     number(reply, "text_overhead_sz_mb", megabytes(memory.words));
     number(reply, "total_index_memory_sz_mb", megabytes(memory.total()));
     number(reply, "geoshapes_sz_mb", 0.0);
+    let part = |whole: f64, of: u64| whole / of as f64;
+    number(reply, "records_per_doc_avg", part(records as f64, engine.len() as u64));
+    number(reply, "bytes_per_record_avg", part(inverted as f64, records));
+    number(reply, "offsets_per_term_avg", part(0.0, records));
+    number(reply, "offset_bits_per_record_avg", part(0.0, records));
 }
+
+/// Figures of RediSearch's garbage collector, which there is not.
+const GC: &[&str] = &[
+    "bytes_collected",
+    "total_ms_run",
+    "total_cycles",
+    "average_cycle_time_ms",
+    "last_run_time_ms",
+    "gc_numeric_trees_missed",
+    "gc_blocks_denied",
+];
 
 /// Documents that could not be indexed, because of one field or of any.
 fn errors(reply: &mut Reply, index: &SearchIndex, field: Option<usize>) {

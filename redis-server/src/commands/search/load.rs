@@ -4,13 +4,14 @@ use query_engine::{Datum, FieldKind, Hit, Hits, Marks, SortKey, Summary, highlig
 
 use super::Deadline;
 use super::find::Request;
-use super::words::{Words, bad};
+use super::words::Words;
 use crate::command::Result;
 use crate::exec::Ctx;
 use crate::exec::instance::Instance;
 use crate::exec::search::read_document;
 use crate::keyspace::{Entry, ValueRef};
-use crate::search::{Definition, SearchIndex, SourceField, shown};
+use crate::protocol::error::Error;
+use crate::search::{Definition, SearchIndex, Source, SourceField, shown};
 use crate::types::json::{Json, Node, Path};
 
 /// A field that RETURN names.
@@ -26,7 +27,7 @@ pub(super) fn returned<'a>(mut words: Words<'a>) -> Result<Vec<Returned<'a>>> {
     while let Some(word) = words.next() {
         let identifier = word.strip_prefix(b"@").unwrap_or(word);
         let name = if words.take("AS") {
-            words.next().ok_or_else(|| bad("RETURN", "AS must be followed by a name"))?
+            words.next().ok_or(Error::Static("RETURN path AS name - must be accompanied with NAME"))?
         } else {
             word
         };
@@ -193,14 +194,16 @@ impl<'l> Loader<'l> {
         if let Some(returned) = &request.returned {
             let first = returned.iter().filter(|field| sorted == Some(field.name));
             for field in first.chain(returned.iter().filter(|field| sorted != Some(field.name))) {
-                if let Some(text) = distance(field.identifier).or_else(|| self.field(entry, field.identifier)) {
+                let is_known = fields.iter().any(|(known, _)| known == field.name);
+                let text = distance(field.identifier).or_else(|| self.returned(entry, field.identifier));
+                if let Some(text) = text.filter(|_| !is_known) {
                     fields.push((field.name.to_vec(), text));
                 }
             }
             return fields;
         }
         if let Some(name) = sorted
-            && let Some(text) = distance(name).or_else(|| self.field(entry, name))
+            && let Some(text) = distance(name).or_else(|| self.returned(entry, name))
         {
             fields.push((name.to_vec(), text));
         }
@@ -218,7 +221,8 @@ impl<'l> Loader<'l> {
     pub(super) fn all(&self, entry: &Entry) -> Shown {
         match entry.value() {
             ValueRef::Hash(hash) => {
-                hash.at(self.now).iter().map(|(name, value)| (name.to_vec(), value.to_vec())).collect()
+                let pairs = hash.at(self.now).iter().map(|(name, value)| (name.to_vec(), value.to_vec()));
+                pairs.filter(|(name, _)| !self.definition.is_about(name)).collect()
             }
             ValueRef::Json(json) => {
                 let text = json.root().to_text();
@@ -227,6 +231,22 @@ impl<'l> Loader<'l> {
             }
             _ => Shown::new(),
         }
+    }
+
+    /// A field that an answer names: a sortable number as the index keeps it, and the key by its own property.
+    fn returned(&self, entry: &Entry, name: &[u8]) -> Option<Vec<u8>> {
+        if name == query_engine::KEY.as_bytes() {
+            return Some(entry.key().to_vec());
+        }
+        let text = self.field(entry, name)?;
+        let field = self.definition.fields.iter().find(|field| field.name.as_bytes() == name);
+        let is_number = field.is_some_and(|field| field.is_sortable && field.kind == FieldKind::Numeric);
+        if is_number && self.definition.source == Source::Hash
+            && let SortKey::Number(number) = SortKey::parse(&text)
+        {
+            return Some(Datum::Number(number).bytes().to_vec());
+        }
+        Some(text)
     }
 
     /// A field by its name in the schema, its name in the hash, or its path.

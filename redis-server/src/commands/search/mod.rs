@@ -10,21 +10,24 @@ mod explain;
 mod fields;
 mod find;
 mod info;
+mod legacy;
 mod load;
 mod pipeline;
 mod profile;
 mod query;
-
+mod sections;
 mod show;
 mod spell;
 mod suggest;
 mod vector;
 mod words;
 
+pub(in crate::commands) use sections::describe;
+
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
-use crate::command::{Args, Categories, Flags, Footprint, Result, Weight};
+use crate::command::{Args, Categories, Flags, Footprint, Result, Weight, write};
 use crate::commands::definition::{Definition, Family, cmd, container, sub};
 use crate::exec::Ctx;
 use crate::exec::clock::steady_ms;
@@ -35,6 +38,9 @@ use crate::search::SearchIndex;
 
 /// The error of most commands for an index that there is not.
 const NO_INDEX: &str = "Unknown index name";
+
+/// The same error as other commands have it.
+const UNKNOWN_INDEX: &str = "Unknown Index name";
 
 /// The index that a call names.
 ///
@@ -100,7 +106,7 @@ const fn query(definition: Definition) -> Definition {
 const CONFIG: &[Definition] = &[
     sub("get",  3, config::get,  Flags::ADMIN, &[]),
     sub("help", 3, config::help, Flags::ADMIN, &[]),
-    sub("set",  4, config::set,  Flags::ADMIN, &[]),
+    sub("set", -3, config::set,  Flags::ADMIN, &[]),
 ];
 
 #[rustfmt::skip]
@@ -110,26 +116,45 @@ const CURSOR: &[Definition] = &[
     query(sub("read", -4, cursor::read, READ, &[])),
 ];
 
+#[rustfmt::skip]
+const DEBUG: &[Definition] = &[
+    query(sub("gc_forceinvoke",   -3, catalog::compact, Flags::ADMIN, &[])),
+    query(sub("gc_forcebginvoke", -3, catalog::compact, Flags::ADMIN, &[])),
+];
+
 /// The table.
 #[rustfmt::skip]
 pub(super) static FAMILY: Family = Family { group: "search", category: Categories::SEARCH, commands: &[
+    cmd("ft._aliasaddifnx",    3, legacy::alias_if_new,   GROW,  &[]).locks(Footprint::Free),
+    cmd("ft._aliasdelifx",     2, legacy::alias_del_if_there, WRITE, &[]).locks(Footprint::Free),
+    query(cmd("ft._alterifnx", -5, create::alter_if_new,  GROW,  &[])),
+    cmd("ft._createifnx",     -4, legacy::create_if_new,  GROW,  &[]).locks(Footprint::Free),
+    query(cmd("ft._dropifx",  -2, legacy::drop_if_there,  WRITE, &[])),
+    query(cmd("ft._dropindexifx", -2, legacy::drop_index_if_there, WRITE, &[])),
     query(cmd("ft._list",      1, catalog::list,          READ,  &[])),
+    cmd("ft.add",             -4, legacy::add,            GROW,  &[write(2).flags("RW update")]),
     query(cmd("ft.aggregate", -3, aggregate::aggregate,   READ,  &[])),
     cmd("ft.aliasadd",         3, catalog::alias_add,     GROW,  &[]).locks(Footprint::Free),
     cmd("ft.aliasdel",         2, catalog::alias_del,     WRITE, &[]).locks(Footprint::Free),
     cmd("ft.aliasupdate",      3, catalog::alias_update,  GROW,  &[]).locks(Footprint::Free),
     query(cmd("ft.alter",     -5, create::alter,          GROW,  &[])),
     container("ft.config",    -2, CONFIG),
+    container("ft.debug",     -2, DEBUG),
     cmd("ft.create",          -4, create::create,         GROW,  &[]).locks(Footprint::Free),
     container("ft.cursor",    -2, CURSOR),
     cmd("ft.dictadd",         -3, dictionary::add,        GROW,  &[]).locks(Footprint::Free),
     cmd("ft.dictdel",         -3, dictionary::del,        WRITE, &[]).locks(Footprint::Free),
     cmd("ft.dictdump",         2, dictionary::dump,       READ,  &[]).locks(Footprint::Free),
+    cmd("ft.del",             -3, legacy::del,            WRITE, &[write(2).flags("RW delete")]),
+    query(cmd("ft.drop",      -2, legacy::drop,           WRITE, &[])),
     query(cmd("ft.dropindex", -2, create::drop_index,     WRITE, &[])),
     query(cmd("ft.explain",   -3, explain::explain,       READ,  &[])),
     query(cmd("ft.explaincli", -3, explain::explain_cli,  READ,  &[])),
+    query(cmd("ft.get",        3, legacy::get,            READ,  &[])),
     query(cmd("ft.info",       2, info::info,             READ,  &[])),
+    query(cmd("ft.mget",      -3, legacy::mget,           READ,  &[])),
     query(cmd("ft.profile",   -5, profile::profile,       READ,  &[])),
+    cmd("ft.safeadd",         -4, legacy::add,            GROW,  &[write(2).flags("RW update")]),
     query(cmd("ft.search",    -3, find::search,           READ,  &[])),
     query(cmd("ft.spellcheck", -3, spell::spell_check,    READ,  &[])),
     query(cmd("ft.syndump",    2, dictionary::syn_dump,   READ,  &[])),

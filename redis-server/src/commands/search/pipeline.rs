@@ -1,5 +1,7 @@
 //! The arguments of FT.AGGREGATE: what is loaded, and the steps.
 
+use std::sync::atomic::Ordering::Relaxed;
+
 use query_engine::{Expression, Reducer, ReducerKind, Step};
 
 use super::query::{Common, limit, property};
@@ -43,16 +45,17 @@ impl<'a> Request<'a> {
             with_scores: false,
             cursor: None,
         };
+        let most = cx.instance().search.options.max_rows.load(Relaxed);
         while !words.is_empty() {
             if !request.common.take(&mut words)? {
-                request.take(&mut words)?;
+                request.take(&mut words, most, cx.reply.is_resp3())?;
             }
         }
         request.bound_sorts();
         Ok(request)
     }
 
-    fn take(&mut self, words: &mut Words<'a>) -> Result {
+    fn take(&mut self, words: &mut Words<'a>, most: u64, is_resp3: bool) -> Result {
         let position = words.at() - 2;
         match () {
             () if words.take("LOAD") => self.take_load(words)?,
@@ -81,11 +84,17 @@ impl<'a> Request<'a> {
                 self.steps.push(Step::Sort { by, max });
             }
             () if words.take("LIMIT") => {
-                let (offset, count) = limit(words, u64::MAX)?;
+                let (offset, count) = limit(words, most)?;
                 self.steps.push(Step::Limit { offset, count });
             }
             () if words.take("WITHCURSOR") => self.cursor = Some(cursor(words)?),
             () if words.take("ADDSCORES") => self.with_scores = true,
+            // The pipeline is the same either way.
+            () if words.take("WITHCOUNT") || words.take("WITHOUTCOUNT") => {}
+            () if words.take("FORMAT") => super::find::format(words, is_resp3)?,
+            () if words.take("HIGHLIGHT") => return Err(unsupported("HIGHLIGHT")),
+            () if words.take("SUMMARIZE") => return Err(unsupported("SUMMARIZE")),
+            () if words.take("RETURN") => return Err(unsupported("RETURN")),
             () => {
                 let unknown = words.shown();
                 return Err(Error::Message(format!("Unknown argument `{unknown}` at position {position} for <main>")));
@@ -129,6 +138,11 @@ impl<'a> Request<'a> {
     }
 }
 
+/// The error for an option of FT.SEARCH.
+fn unsupported(option: &str) -> Error {
+    Error::Message(format!("{option} is not supported on FT.AGGREGATE"))
+}
+
 fn lossy(text: &[u8]) -> String {
     String::from_utf8_lossy(text).into_owned()
 }
@@ -137,6 +151,9 @@ fn expression(text: &[u8]) -> Result<Expression> {
     Expression::parse(text).map_err(|error| Error::Message(error.to_string()))
 }
 
+/// The most properties of SORTBY, as in RediSearch.
+const MAX_SORT_KEYS: usize = 8;
+
 /// `@property [ASC|DESC] …`
 fn sort_keys(mut list: Words<'_>) -> Result<Vec<(String, bool)>> {
     let mut by = Vec::new();
@@ -144,7 +161,11 @@ fn sort_keys(mut list: Words<'_>) -> Result<Vec<(String, bool)>> {
         let name = property(word, "SORTBY")?.to_owned();
         by.push((name, list.take("ASC") || !list.take("DESC")));
     }
-    if by.is_empty() { Err(bad("SORTBY", "expected at least one property")) } else { Ok(by) }
+    match by.len() {
+        0 => Err(bad("SORTBY", "expected at least one property")),
+        1..=MAX_SORT_KEYS => Ok(by),
+        _ => Err(Error::Message(format!("Cannot sort by more than {MAX_SORT_KEYS} fields"))),
+    }
 }
 
 /// `[COUNT rows] [MAXIDLE milliseconds]`
@@ -172,7 +193,11 @@ fn reducer(words: &mut Words<'_>) -> Result<Reducer> {
     let function = words.text("REDUCE")?.to_ascii_uppercase();
     let mut list = words.list(&function)?;
     let given: Vec<&[u8]> = list.rest().collect();
-    let mut argument = || -> Result<String> { Ok(property(list.need(&function)?, &function)?.to_owned()) };
+    // The sign of a property may lack here.
+    let mut argument = || -> Result<String> {
+        let word = list.need(&function).map_err(|_| Error::Message(format!("Missing arguments for {function}")))?;
+        Ok(lossy(word.strip_prefix(b"@").unwrap_or(word)))
+    };
     let kind = match function.as_str() {
         "COUNT" => ReducerKind::Count,
         "COUNT_DISTINCT" | "COUNT_DISTINCTISH" => ReducerKind::CountDistinct(argument()?),

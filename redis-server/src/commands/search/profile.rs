@@ -45,8 +45,7 @@ pub(super) fn profile(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     if !is_map {
         cx.reply.array(2);
     }
-    let total = aggregate::total(&request, &rows);
-    cursor::show_rows(cx.reply, &mut rows, (usize::MAX, total), usize::from(is_map));
+    cursor::show_rows(cx.reply, &mut rows, usize::MAX, usize::from(is_map));
     times(cx.reply, began, parsed);
     Ok(())
 }

@@ -56,6 +56,9 @@ impl<'a> Common<'a> {
             }
             () if words.take("SCORER") => self.scorer = Some(scorer(words.text("SCORER")?)?),
             () if words.take("DIALECT") => {
+                if words.is_empty() {
+                    return Err(Error::Static("Need an argument for DIALECT"));
+                }
                 self.dialect = words
                     .number("DIALECT")
                     .ok()
@@ -77,7 +80,7 @@ impl<'a> Common<'a> {
                 while !list.is_empty() {
                     let name = list.text("PARAMS")?;
                     if self.params.iter().any(|(known, _)| *known == name) {
-                        return Err(Error::Message(format!("Duplicated parameter `{name}`")));
+                        return Err(Error::Message(format!("Duplicate parameter `{name}`")));
                     }
                     self.params.push((name, list.need("PARAMS")?));
                 }
@@ -145,6 +148,9 @@ fn scorer(name: &str) -> Result<Scorer> {
 
 /// `offset count` of LIMIT.
 pub(super) fn limit(words: &mut Words<'_>, most: u64) -> Result<(usize, usize)> {
+    if words.left() < 2 {
+        return Err(Error::Static("LIMIT requires two arguments"));
+    }
     let needs = |_| Error::Static("LIMIT needs two numeric arguments");
     let offset: u64 = words.number("LIMIT").map_err(needs)?;
     let count: u64 = words.number("LIMIT").map_err(needs)?;

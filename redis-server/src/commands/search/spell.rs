@@ -6,7 +6,7 @@ use query_engine::{MAX_SPELL_DISTANCE, Misspelling, SpellOptions, WordList};
 
 use super::query::Common;
 use super::words::Words;
-use super::{default_deadline, queried, refresh};
+use super::{UNKNOWN_INDEX, default_deadline, index_for, refresh};
 use crate::command::{Args, Result};
 use crate::exec::Ctx;
 use crate::protocol::Reply;
@@ -14,7 +14,7 @@ use crate::protocol::error::Error;
 
 /// `FT.SPELLCHECK index query [DISTANCE distance] [TERMS INCLUDE|EXCLUDE dictionary] … [DIALECT dialect]`
 pub(super) fn spell_check(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
-    let index = queried(cx, args)?;
+    let index = index_for(cx, args, UNKNOWN_INDEX)?;
     let (mut words, mut common) = (Words::new(args, 3), Common::new(cx));
     (common.verbatim, common.keep_stop_words) = (true, true);
     let (mut distance, mut include, mut exclude) = (1, Vec::new(), Vec::new());
@@ -31,11 +31,18 @@ pub(super) fn spell_check(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
                 () => return Err(Error::Static("bad format, exclude/include operation was not given")),
             };
             list.push(dictionary(cx, words.need("TERMS")?)?);
+            // RediSearch takes what follows for words, and looks none of them up.
+            while words.peek().is_some_and(|word| !is_option(word)) {
+                words.next();
+            }
+        } else if words.take("FULLSCOREINFO") {
+            // Scores are shares of all documents either way.
         } else if !common.take(&mut words)? {
             return Err(Error::Message(format!("Unknown argument `{}`", words.shown())));
         }
     }
     refresh(cx, default_deadline(cx));
+    index.note_dialect(common.dialect);
     let engine = index.engine();
     let query = common.parse(&engine, args.at(2))?;
     let (include, exclude): (Vec<&WordList>, Vec<&WordList>) =
@@ -44,6 +51,10 @@ pub(super) fn spell_check(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     let found = engine.spell_check(&query, &options);
     show(cx.reply, &found);
     Ok(())
+}
+
+fn is_option(word: &[u8]) -> bool {
+    ["DISTANCE", "TERMS", "DIALECT", "FULLSCOREINFO"].iter().any(|name| name.as_bytes().eq_ignore_ascii_case(word))
 }
 
 fn dictionary(cx: &Ctx<'_>, name: &[u8]) -> Result<Arc<WordList>> {

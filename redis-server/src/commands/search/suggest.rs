@@ -10,6 +10,9 @@ use crate::protocol::error::{Error, echo};
 /// Suggestions that FT.SUGGET gives if it does not say.
 const DEFAULT_MAX: usize = 5;
 
+/// The longest beginning that FT.SUGGET looks for (characters), as in RediSearch.
+const MAX_PREFIX: usize = 100;
+
 fn text<'a>(args: Args<'a>, at: usize, what: &str) -> Result<&'a str> {
     let word = args.at(at);
     std::str::from_utf8(word).map_err(|_| bad(what, &format!("`{}` is no UTF-8", echo(word, MAX_ECHO))))
@@ -23,7 +26,10 @@ pub(super) fn add(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     while !words.is_empty() {
         match () {
             () if words.take("INCR") => increment = true,
-            () if words.take("PAYLOAD") => payload = Some(words.need("PAYLOAD")?),
+            () if words.take("PAYLOAD") => {
+                let missing = "Invalid payload: Expected an argument, but none provided";
+                payload = Some(words.next().ok_or(Error::Static(missing))?);
+            }
             () => return Err(Error::Message(format!("Unknown argument `{}`", words.shown()))),
         }
     }
@@ -63,6 +69,9 @@ pub(super) fn len(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
 /// `FT.SUGGET key prefix [FUZZY] [WITHSCORES] [WITHPAYLOADS] [MAX number]`
 pub(super) fn get(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     let prefix = text(args, 2, "FT.SUGGET")?;
+    if prefix.chars().count() > MAX_PREFIX {
+        return Err(Error::Static("Invalid query length"));
+    }
     let (mut fuzzy, mut with_scores, mut with_payloads, mut most) = (false, false, false, DEFAULT_MAX);
     let mut words = Words::new(args, 3);
     while !words.is_empty() {
@@ -71,7 +80,7 @@ pub(super) fn get(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
             () if words.take("WITHSCORES") => with_scores = true,
             () if words.take("WITHPAYLOADS") => with_payloads = true,
             () if words.take("MAX") => most = words.number("MAX")?,
-            () => return Err(Error::Message(format!("Unknown argument `{}`", words.shown()))),
+            () => return Err(Error::Message(format!("Unrecognized argument: {}", words.shown()))),
         }
     }
     let instance = cx.instance();
@@ -87,7 +96,7 @@ pub(super) fn get(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
                 reply.double(f64::from(suggestion.score as f32));
             }
             if with_payloads {
-                match suggestion.payload {
+                match suggestion.payload.filter(|payload| !payload.is_empty()) {
                     Some(payload) => reply.bulk(payload),
                     None => reply.null(),
                 }

@@ -75,7 +75,7 @@ impl<'a> Words<'a> {
         let word = self.need(option)?;
         let number = std::str::from_utf8(word).ok().and_then(|word| word.parse().ok());
         number.ok_or_else(|| {
-            bad(option, &format!("Could not convert argument to expected type: `{}`", echo(word, MAX_ECHO)))
+            bad(option, &format!("Could not convert argument to expected type (`{}`)", echo(word, MAX_ECHO)))
         })
     }
 

@@ -105,6 +105,13 @@ fn info(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
             (section.write)(cx, &mut fields);
         }
     }
+    #[cfg(feature = "search")]
+    if has("everything") || has("modules") {
+        crate::commands::search::describe(cx, &mut |name, value| match value {
+            Some(value) => fields.add(name, value),
+            None => write!(fields.text, "\r\n# {name}\r\n").expect("a String takes any write"),
+        });
+    }
     cx.reply.verbatim(*b"txt", fields.text.as_bytes());
     Ok(())
 }
