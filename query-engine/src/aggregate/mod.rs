@@ -101,7 +101,8 @@ impl Index {
     /// whatever becomes of the index.
     ///
     /// # Errors
-    /// When an expression has no value for a row.
+    /// When an expression has no value for the first row, or for a row before a step that needs all of them. If it has none for a later row,
+    /// the rows end there, with [`Rows::failure`].
     pub fn aggregate(
         &self,
         query: &Query,
@@ -112,7 +113,10 @@ impl Index {
         for step in aggregation.steps {
             table = steps::run(step, table)?;
         }
-        Ok(Rows::new(table, is_partial))
+        match table.failure {
+            Some(why) if table.rows.is_empty() => Err(why),
+            _ => Ok(Rows::new(table, is_partial)),
+        }
     }
 
     /// A row per match, with the properties that steps name.

@@ -11,13 +11,13 @@ pub enum ReducerKind {
     Count,
     /// Distinct values. COUNT_DISTINCTISH, which estimates, is the same here.
     CountDistinct(String),
-    /// The sum of numbers; NaN if there are none.
+    /// The sum of numbers.
     Sum(String),
-    /// The least number; infinite if there are none.
+    /// The least number; 0 if there are none.
     Min(String),
-    /// The greatest number; −infinite if there are none.
+    /// The greatest number; 0 if there are none.
     Max(String),
-    /// The mean; NaN if there are no numbers.
+    /// The sum of numbers over all rows, also those without a number.
     Average(String),
     /// The standard deviation of a sample.
     Deviation(String),
@@ -79,7 +79,7 @@ impl Reducer {
 pub(super) enum State {
     Count(u64),
     Distinct(HashSet<Vec<u8>>),
-    /// Numbers and their sum.
+    /// Rows, and the sum of numbers.
     Sum(u64, f64),
     Extreme(f64),
     /// Welford's: numbers, mean, and the sum of squared distances from it.
@@ -118,9 +118,8 @@ impl State {
                 }
             }
             Self::Sum(count, sum) => {
-                if let Some(number) = value.and_then(|value| value.number()) {
-                    (*count, *sum) = (*count + 1, *sum + number);
-                }
+                *count += 1;
+                *sum += value.and_then(|value| value.number()).unwrap_or_default();
             }
             Self::Extreme(extreme) => {
                 let is_min = matches!(reducer.kind, ReducerKind::Min(_));
@@ -163,12 +162,11 @@ impl State {
         match self {
             Self::Count(count) => Datum::Number(count as f64),
             Self::Distinct(seen) => Datum::Number(seen.len() as f64),
-            Self::Sum(0, _) => Datum::Number(f64::NAN),
             Self::Sum(count, sum) => {
                 let is_mean = matches!(reducer.kind, ReducerKind::Average(_));
-                Datum::Number(if is_mean { sum / count as f64 } else { sum })
+                Datum::Number(if is_mean { sum / count.max(1) as f64 } else { sum })
             }
-            Self::Extreme(extreme) => Datum::Number(extreme),
+            Self::Extreme(extreme) => Datum::Number(if extreme.is_finite() { extreme } else { 0.0 }),
             Self::Deviation(count, _, squares) => {
                 Datum::Number(if count > 1 { (squares / (count - 1) as f64).sqrt() } else { 0.0 })
             }
@@ -176,7 +174,7 @@ impl State {
                 let ReducerKind::Quantile(_, part) = reducer.kind else { return Datum::Null };
                 all.sort_unstable_by(f64::total_cmp);
                 let at = ((all.len() as f64 * part).ceil() as usize).clamp(1, all.len().max(1)) - 1;
-                Datum::Number(all.get(at).copied().unwrap_or(f64::NAN))
+                Datum::Number(all.get(at).copied().unwrap_or_default())
             }
             Self::List(_, list) | Self::Sample(_, list, _) => Datum::List(list.into()),
             Self::First(first) => first.map_or(Datum::Null, |(value, _)| value),

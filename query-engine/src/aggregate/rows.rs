@@ -1,5 +1,6 @@
 //! Rows of a pipeline.
 
+use super::AggregateError;
 use crate::expr::{Datum, Row};
 
 /// Rows with named columns; `None` is a property that the row lacks.
@@ -11,17 +12,26 @@ pub(super) struct Table {
     pub(super) total: u64,
     /// How many of these it took to make each row. Empty if all rows are needed for the first one.
     pub(super) taken: Vec<u64>,
+    /// Why no row follows the last one.
+    pub(super) failure: Option<AggregateError>,
 }
 
 impl Table {
     pub(super) fn new(columns: Vec<String>) -> Self {
-        Self { columns, rows: Vec::new(), total: 0, taken: Vec::new() }
+        Self { columns, rows: Vec::new(), total: 0, taken: Vec::new(), failure: None }
     }
 
     /// The rows come one after the other from here on.
     pub(super) fn count(&mut self) {
         self.total = self.rows.len() as u64;
         self.taken = (1..=self.total).collect();
+    }
+
+    /// Ends behind so many rows.
+    pub(super) fn fail(&mut self, rows: usize, why: AggregateError) {
+        self.rows.truncate(rows);
+        self.taken.truncate(rows);
+        self.failure = Some(why);
     }
 
     pub(super) fn column(&self, name: &str) -> Option<usize> {
@@ -52,12 +62,13 @@ pub struct Rows {
     /// Rows that earlier pieces took.
     told: u64,
     is_partial: bool,
+    failure: Option<AggregateError>,
 }
 
 impl Rows {
     pub(super) fn new(table: Table, is_partial: bool) -> Self {
-        let Table { columns, rows, total, taken } = table;
-        Self { columns, rows: rows.into_iter(), total, taken: taken.into_iter(), told: 0, is_partial }
+        let Table { columns, rows, total, taken, failure } = table;
+        Self { columns, rows: rows.into_iter(), total, taken: taken.into_iter(), told: 0, is_partial, failure }
     }
 
     /// The names of properties.
@@ -90,6 +101,12 @@ impl Rows {
     #[must_use]
     pub fn all(&self) -> u64 {
         self.total
+    }
+
+    /// Why rows are missing behind the last one: an expression has no value for the next.
+    #[must_use]
+    pub fn failure(&self) -> Option<&AggregateError> {
+        self.failure.as_ref()
     }
 
     /// The query was ended by [`crate::SearchOptions::is_over`].

@@ -8,14 +8,22 @@ use super::rows::{Named, Table};
 use super::{AggregateError, Step, order};
 use crate::expr::{Datum, Expression};
 
-pub(super) fn run(step: &Step, table: Table) -> Result<Table, AggregateError> {
+/// The table behind a step. A step that needs all rows fails with the rows before it.
+pub(super) fn run(step: &Step, mut table: Table) -> Result<Table, AggregateError> {
     match step {
-        Step::Apply { expression, name } => apply(expression, name, table),
-        Step::Filter(expression) => filter(expression, table),
-        Step::Group { by, reducers } => Ok(group(by, reducers, &table)),
-        Step::Sort { by, max } => Ok(sort(by, *max, table)),
+        Step::Apply { expression, name } => Ok(apply(expression, name, table)),
+        Step::Filter(expression) => Ok(filter(expression, table)),
+        Step::Group { by, reducers } => match table.failure {
+            Some(why) => Err(why),
+            None => Ok(group(by, reducers, &table)),
+        },
+        Step::Sort { by, max } => match table.failure.take() {
+            Some(why) => Err(why),
+            None => Ok(sort(by, *max, table)),
+        },
         Step::Limit { offset, count } => {
-            let mut table = table;
+            // Rows behind the limit are never asked for.
+            table.failure = table.failure.filter(|_| table.rows.len() < offset.saturating_add(*count));
             table.rows.drain(..(*offset).min(table.rows.len()));
             table.rows.truncate(*count);
             table.taken.drain(..(*offset).min(table.taken.len()));
@@ -25,34 +33,46 @@ pub(super) fn run(step: &Step, table: Table) -> Result<Table, AggregateError> {
     }
 }
 
-fn apply(expression: &Expression, name: &str, mut table: Table) -> Result<Table, AggregateError> {
+fn apply(expression: &Expression, name: &str, mut table: Table) -> Table {
     let known = table.column(name);
-    let Table { columns, rows, .. } = &mut table;
-    for values in rows {
-        let value = Some(expression.value(&Named { columns, values })?);
+    for at in 0..table.rows.len() {
+        let value = match expression.value(&Named { columns: &table.columns, values: &table.rows[at] }) {
+            Ok(value) => Some(value),
+            Err(error) => {
+                table.fail(at, error.into());
+                break;
+            }
+        };
         match known {
-            Some(column) => values[column] = value,
-            None => values.push(value),
+            Some(column) => table.rows[at][column] = value,
+            None => table.rows[at].push(value),
         }
     }
     if known.is_none() {
-        columns.push(name.to_owned());
+        table.columns.push(name.to_owned());
     }
-    Ok(table)
+    table
 }
 
-fn filter(expression: &Expression, mut table: Table) -> Result<Table, AggregateError> {
+fn filter(expression: &Expression, mut table: Table) -> Table {
     let (mut kept, mut taken) = (Vec::new(), Vec::new());
     let mut counts = table.taken.into_iter();
     for values in table.rows {
         let count = counts.next();
-        if expression.value(&Named { columns: &table.columns, values: &values })?.is_true() {
-            kept.push(values);
-            taken.extend(count);
+        match expression.value(&Named { columns: &table.columns, values: &values }) {
+            Ok(value) if value.is_true() => {
+                kept.push(values);
+                taken.extend(count);
+            }
+            Ok(_) => {}
+            Err(error) => {
+                table.failure = Some(error.into());
+                break;
+            }
         }
     }
     (table.rows, table.taken) = (kept, taken);
-    Ok(table)
+    table
 }
 
 /// Sorts by properties; rows that are equal stay as they stood, rows without a value come last.

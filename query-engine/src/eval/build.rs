@@ -131,13 +131,15 @@ impl<'i> Context<'i, '_> {
         Box::new(words)
     }
 
-    fn postings(&self, postings: &'i Postings, text: &[u8], weight: f64, keeps: Keeps) -> Boxed<'i> {
-        Box::new(self.reader(postings, text, weight, keeps))
+    fn tagged(&self, postings: &'i Postings, tag: &[u8], weight: f64) -> Boxed<'i> {
+        let mut words = self.reader(postings, tag, weight, NUMBERS_ALONE);
+        words.word.is_tag = true;
+        Box::new(words)
     }
 
     fn reader(&self, postings: &'i Postings, text: &[u8], weight: f64, keeps: Keeps) -> Words<'i> {
         let (all, count) = (self.index.len() as u64, postings.count());
-        let word = Word { text: text.to_vec(), idf: idf(all, count), bm25_idf: bm25_idf(all, count) };
+        let word = Word { text: text.to_vec(), is_tag: false, idf: idf(all, count), bm25_idf: bm25_idf(all, count) };
         let fields = crate::schema::ALL_FIELDS;
         Words { cursor: Cursor::new(postings, keeps), count, fields, word, weight }
     }
@@ -176,7 +178,7 @@ impl<'i> Context<'i, '_> {
     fn tag(&self, tags: &'i Dictionary, node: &Node, weight: f64, fold: &dyn Fn(&[u8]) -> Vec<u8>) -> Boxed<'i> {
         let one = |tag: &[u8]| -> Boxed<'i> {
             match tags.get(tag) {
-                Some(postings) => self.postings(postings, tag, weight, NUMBERS_ALONE),
+                Some(postings) => self.tagged(postings, tag, weight),
                 None => Box::new(Empty),
             }
         };
@@ -202,7 +204,7 @@ impl<'i> Context<'i, '_> {
             return Box::new(Empty);
         }
         let found = patterns::expand(tags, pattern, self.limits.max_expansions);
-        let tags = found.into_iter().map(|(tag, postings)| self.postings(postings, tag, 1.0, NUMBERS_ALONE));
+        let tags = found.into_iter().map(|(tag, postings)| self.tagged(postings, tag, 1.0));
         self.union(tags.collect(), true, weight)
     }
 }

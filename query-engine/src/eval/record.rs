@@ -7,6 +7,8 @@ use crate::text::FoundWord;
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Word {
     pub(crate) text: Vec<u8>,
+    /// A tag is no word that is marked in texts.
+    pub(crate) is_tag: bool,
     /// Inverse document frequency of TFIDF and BM25.
     pub(crate) idf: f64,
     /// That of BM25STD.
@@ -44,13 +46,13 @@ impl<'r> Record<'r> {
         Self { weight, frequency: sum(&children), data: Data::Union(children) }
     }
 
-    /// The words that it was found by, each once, in the query's order.
+    /// The words of texts that it was found by, each once, in the query's order.
     pub(crate) fn words(&self) -> Vec<FoundWord> {
         let (mut words, mut open) = (Vec::<FoundWord>::new(), vec![self]);
         while let Some(record) = open.pop() {
             match &record.data {
                 Data::Word { word, .. } => {
-                    if words.iter().all(|known| *known.text != *word.text) {
+                    if !word.is_tag && words.iter().all(|known| *known.text != *word.text) {
                         words.push(FoundWord { text: word.text.as_slice().into(), rarity: word.idf });
                     }
                 }

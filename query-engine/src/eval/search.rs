@@ -121,7 +121,7 @@ pub struct Hit {
     pub sort_key: Option<SortKey>,
     /// How the score came about, if asked.
     pub explanation: Option<Explanation>,
-    /// The words and tags that it was found by, if asked.
+    /// The words of texts that it was found by, if asked.
     pub words: Vec<FoundWord>,
     /// The distances of vector queries by their names.
     pub distances: Vec<(String, f64)>,

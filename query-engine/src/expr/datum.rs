@@ -25,12 +25,16 @@ impl Datum {
         Self::Text(text.as_ref().into())
     }
 
-    /// The number, or that of a string that is one.
+    /// The number, or that of a string that is one. A list counts as its first item, also as JSON, in which dialect 3 shows the values of a path.
     #[must_use]
     pub fn number(&self) -> Option<f64> {
         match self {
             Self::Number(number) => Some(*number),
-            Self::Text(text) => parse_number(text),
+            Self::Text(text) => parse_number(text).or_else(|| {
+                let items = text.strip_prefix(b"[")?.strip_suffix(b"]")?;
+                let first = items.split(|byte| *byte == b',').next()?;
+                parse_number(first.strip_prefix(b"\"").and_then(|text| text.strip_suffix(b"\"")).unwrap_or(first))
+            }),
             Self::List(list) => list.first()?.number(),
             Self::Null => None,
         }

@@ -179,8 +179,10 @@ impl Arithmetic {
             Self::Add => one + other,
             Self::Subtract => one - other,
             Self::Multiply => one * other,
+            // As in RediSearch, nothing divides by 0, and remainders are those of whole numbers.
+            Self::Divide if other == 0.0 => f64::NAN,
             Self::Divide => one / other,
-            Self::Remainder => one % other,
+            Self::Remainder => (one as i64).checked_rem(other as i64).map_or(f64::NAN, |rest| rest as f64),
             Self::Power => one.powf(other),
         }
     }

@@ -11,6 +11,14 @@ pub struct FoundWord {
     pub rarity: f64,
 }
 
+impl FoundWord {
+    /// Whether it stands for all words with this stem.
+    #[must_use]
+    pub fn is_stem(&self) -> bool {
+        self.text.first() == Some(&STEM_PREFIX)
+    }
+}
+
 /// How texts are read and marked.
 #[derive(Clone, Copy, Debug)]
 pub struct Marks<'m> {
@@ -97,8 +105,8 @@ fn matches(text: &[u8], marks: &Marks<'_>, stop_words: Option<&StopWords>) -> Ve
 }
 
 fn find(word: &[u8], words: &[FoundWord], stemmer: &StemBuffer) -> Option<usize> {
-    let has_stem = |found: &FoundWord| found.text.first() == Some(&STEM_PREFIX);
-    let stem = if word.len() >= MIN_STEM_LENGTH && words.iter().any(has_stem) { stemmer.stem(word) } else { None };
+    let stem =
+        if word.len() >= MIN_STEM_LENGTH && words.iter().any(FoundWord::is_stem) { stemmer.stem(word) } else { None };
     words.iter().position(|found| {
         let is_stem = |stem: &str| found.text.strip_prefix(&[STEM_PREFIX]) == Some(stem.as_bytes());
         *found.text == *word || stem.as_deref().is_some_and(is_stem)

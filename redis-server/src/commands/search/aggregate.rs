@@ -45,25 +45,34 @@ pub(super) fn run(cx: &Ctx<'_>, index: &SearchIndex, request: &Request<'_>) -> R
     if request.loads_all {
         all_names(&engine, &query, &options, &loader, &mut load);
     }
-    check_names(&engine, request, load.iter().map(String::as_str).chain(query.distance_names()).collect())?;
+    check_names(
+        &engine,
+        definition.source,
+        request,
+        load.iter().map(String::as_str).chain(query.distance_names()).collect(),
+    )?;
     let fetch = |id: &[u8], name: &str| {
         let alias = request.load.iter().find(|(known, _)| known == name);
         let source = alias.map_or(name.as_bytes(), |(_, field)| field);
         loader
             .read(id, |entry| {
-                let shows_text = request.load.iter().any(|(known, _)| known == name) || request.loads_all;
+                let is_named = request.load.iter().any(|(known, _)| known == name);
+                let shows_text = is_named || request.loads_all;
                 let text = || loader.field(entry, source).map(Datum::text);
                 let whole = request.loads_all && source == b"$";
                 if whole {
                     return loader.all(entry).into_iter().next().map(|(_, text)| Datum::text(text));
                 }
                 let value = property(&definition, entry, &String::from_utf8_lossy(source), loader.now());
+                let field = definition.field(name);
                 let shows_all = request.common.dialect >= 3 && definition.source == Source::Json;
                 match value {
-                    Some(_) if shows_text && shows_all => text(),
-                    // A loaded value is shown as it stands in the document.
-                    Some(Datum::Number(_)) | None => value,
-                    Some(_) if shows_text => text(),
+                    // All values of a path, but for those that the index keeps.
+                    Some(_) if shows_all && !field.is_some_and(|field| field.is_sortable) => text(),
+                    // A loaded value is shown as it stands in the document. A number that LOAD names is one, those of `LOAD *` are texts.
+                    Some(Datum::Number(_)) if is_named || !request.loads_all => value,
+                    None => value,
+                    Some(_) if shows_text && !shows_all => text(),
                     value => value,
                 }
             })
@@ -91,43 +100,56 @@ fn all_names(engine: &Index, query: &Query, options: &SearchOptions<'_>, loader:
 }
 
 /// Refuses a property that neither the schema has, nor LOAD, nor the query's distances, nor a step before.
-fn check_names<'a>(engine: &Index, request: &'a Request<'_>, mut made: Vec<&'a str>) -> Result {
-    let check = |name: &str, made: &[&str]| {
+fn check_names<'a>(engine: &Index, source: Source, request: &'a Request<'_>, mut made: Vec<&'a str>) -> Result {
+    let mut is_grouped = false;
+    // A step that reads properties by itself loads those of the schema; behind a group there are its own alone.
+    let check = |name: &str, made: &[&str], is_grouped: bool| {
         let is_known = made.contains(&name)
             || name == KEY
             || name == SCORE && request.with_scores
-            || engine.schema().find(name.as_bytes()).is_some();
+            || !is_grouped && engine.schema().find(name.as_bytes()).is_some();
         if is_known { Ok(()) } else { Err(not_loaded(name)) }
     };
     let not_there = |name: &str| Error::Message(format!("Property `{name}` not loaded nor in pipeline"));
-    let check_expression = |name: &str, made: &[&str]| check(name, made).map_err(|_| not_there(name));
+    // An expression loads nothing.
+    let check_expression = |name: &str, made: &[&str], is_grouped: bool| {
+        let field = engine.schema().find(name.as_bytes()).and_then(|field| engine.schema().fields().get(field));
+        let is_loaded = request.loads_all && source == Source::Hash;
+        let is_kept = !is_grouped && (is_loaded || field.is_some_and(|field| field.sortable));
+        let is_known = is_kept || made.contains(&name) || name == KEY || name == SCORE && request.with_scores;
+        if is_known { Ok(()) } else { Err(not_there(name)) }
+    };
     for step in &request.steps {
         match step {
             Step::Apply { expression, name } => {
-                expression.properties().iter().try_for_each(|name| check_expression(name, &made))?;
+                expression.properties().iter().try_for_each(|name| check_expression(name, &made, is_grouped))?;
                 made.push(name);
             }
             Step::Filter(expression) => {
-                expression.properties().iter().try_for_each(|name| check_expression(name, &made))?;
+                expression.properties().iter().try_for_each(|name| check_expression(name, &made, is_grouped))?;
             }
             Step::Group { by, reducers } => {
                 let no_property = |name: &str| Error::Message(format!("No such property `{name}`"));
-                by.iter().try_for_each(|name| check(name, &made).map_err(|_| no_property(name)))?;
-                let absent = |name: &str| {
-                    Error::Message(format!("Property `{name}` not present in document or pipeline"))
-                };
+                by.iter().try_for_each(|name| check(name, &made, is_grouped).map_err(|_| no_property(name)))?;
+                let absent =
+                    |name: &str| Error::Message(format!("Property `{name}` not present in document or pipeline"));
                 for name in reducers.iter().flat_map(Reducer::reads) {
-                    check(name, &made).map_err(|_| absent(name))?;
+                    check(name, &made, is_grouped).map_err(|_| absent(name))?;
                 }
                 let mut names = by.iter().chain(reducers.iter().map(|reducer| &reducer.name)).collect::<Vec<_>>();
                 names.sort_unstable();
                 if let Some(pair) = names.windows(2).find(|pair| pair[0] == pair[1]) {
                     return Err(Error::Message(format!("Property `{}` specified more than once", pair[0])));
                 }
+                is_grouped = true;
+                made.clear();
                 made.extend(by.iter().map(String::as_str));
                 made.extend(reducers.iter().map(|reducer| reducer.name.as_str()));
             }
-            Step::Sort { by, .. } => by.iter().try_for_each(|(name, _)| check(name, &made))?,
+            Step::Sort { by, .. } => {
+                by.iter().try_for_each(|(name, _)| check(name, &made, is_grouped))?;
+                made.extend(by.iter().map(|(name, _)| name.as_str()));
+            }
             Step::Limit { .. } => {}
         }
     }

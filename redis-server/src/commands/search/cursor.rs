@@ -62,7 +62,8 @@ pub(super) fn show_rows(reply: &mut Reply, rows: &mut Rows, count: usize, entrie
         }
     }
     if is_map {
-        show::end_map(reply, rows.is_partial());
+        let failure = rows.failure().map(ToString::to_string);
+        show::end_map(reply, rows.is_partial(), failure.as_deref());
     }
     piece.len()
 }

@@ -118,6 +118,15 @@ impl<'a> Request<'a> {
         Ok(())
     }
 
+    /// Whether only ids are wanted.
+    pub(super) fn wants_no_documents(&self) -> bool {
+        self.no_content || self.returned.as_ref().is_some_and(Vec::is_empty)
+    }
+
+    pub(super) fn sorts_by(&self, name: &[u8]) -> bool {
+        self.sort_by.is_some_and(|(sorted, _)| sorted.as_bytes() == name)
+    }
+
     fn parsed(&self, engine: &Index) -> Result<Query> {
         let mut query = self.common.parse(engine, self.query)?;
         if let Some(fields) = &self.fields {
@@ -138,9 +147,7 @@ pub(super) fn format(words: &mut Words<'_>, is_resp3: bool) -> Result {
     match () {
         () if words.is_empty() => Err(Error::Static("Need an argument for FORMAT")),
         () if words.take("STRING") => Ok(()),
-        () if words.take("EXPAND") && !is_resp3 => {
-            Err(Error::Static("EXPAND format is only supported with RESP3"))
-        }
+        () if words.take("EXPAND") && !is_resp3 => Err(Error::Static("EXPAND format is only supported with RESP3")),
         () => Err(Error::Message(format!("FORMAT {} is not supported", words.shown()))),
     }
 }
@@ -211,6 +218,7 @@ pub(super) fn run(cx: &Ctx<'_>, index: &SearchIndex, request: &Request<'_>, dead
     if request.marking.is_on() && definition.options.contains(&"NOHL") {
         return Err(Error::Static("Cannot use highlight/summarize because NOOFSETS was specified at index level"));
     }
+    request.marking.check(&definition, request)?;
     let query = request.parsed(&engine)?;
     let is_over = || deadline.is_over();
     let loader = Loader::new(cx, cx.instance(), &definition, request.common.dialect, deadline);

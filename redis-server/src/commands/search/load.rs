@@ -4,13 +4,13 @@ use query_engine::{Datum, FieldKind, Hit, Hits, Marks, SortKey, Summary, highlig
 
 use super::Deadline;
 use super::find::Request;
-use super::words::Words;
+use super::words::{MAX_ECHO, Words};
 use crate::command::Result;
 use crate::exec::Ctx;
 use crate::exec::instance::Instance;
 use crate::exec::search::read_document;
 use crate::keyspace::{Entry, ValueRef};
-use crate::protocol::error::Error;
+use crate::protocol::error::{Error, echo};
 use crate::search::{Definition, SearchIndex, Source, SourceField, shown};
 use crate::types::json::{Json, Node, Path};
 
@@ -91,8 +91,52 @@ impl<'a> Marking<'a> {
         Ok(true)
     }
 
-    /// A field's value as it is shown.
-    fn mark(&self, name: &[u8], text: Vec<u8>, words: &[query_engine::FoundWord], index: &SearchIndex) -> Vec<u8> {
+    /// Refuses fields that are not there to be marked.
+    pub(super) fn check(&self, definition: &Definition, request: &Request<'_>) -> Result {
+        if !self.is_on() || request.wants_no_documents() {
+            return Ok(());
+        }
+        let field = |name: &[u8]| definition.fields.iter().find(|field| field.name.as_bytes() == name);
+        if let Some(returned) = &request.returned {
+            let absent = returned.iter().map(|field| field.identifier).chain(self.named());
+            return absent.filter(|name| field(name).is_none()).try_for_each(|name| {
+                let name = echo(name, MAX_ECHO);
+                Err(Error::Message(format!("Property `{name}` is not in schema")))
+            });
+        }
+        // JSON is shown as a whole, beside the sortable fields that are named.
+        let is_there = |name: &[u8]| match definition.source {
+            Source::Hash => field(name).is_some(),
+            Source::Json => field(name).is_some_and(|field| field.is_sortable || request.sorts_by(name)),
+        };
+        let absent = self.named().find(|name| !is_there(name));
+        absent.map_or(Ok(()), |name| Err(Error::Message(format!("No such property `{}`", echo(name, MAX_ECHO)))))
+    }
+
+    /// The fields that are named by HIGHLIGHT or SUMMARIZE.
+    fn named(&self) -> impl Iterator<Item = &'a [u8]> {
+        let named = [self.highlight.as_ref().map(|it| &it.fields), self.summarize.as_ref().map(|it| &it.fields)];
+        named.into_iter().flatten().flatten().flatten().copied()
+    }
+
+    /// A field's value as it is shown. Only words in TEXT fields are found.
+    fn mark(
+        &self,
+        field: &SourceField,
+        text: Vec<u8>,
+        words: &[query_engine::FoundWord],
+        index: &SearchIndex,
+    ) -> Vec<u8> {
+        let name = field.name.as_bytes();
+        let unstemmed: Vec<_>;
+        let words = match field.kind {
+            FieldKind::Text { stem: true, .. } => words,
+            FieldKind::Text { .. } => {
+                unstemmed = words.iter().filter(|word| !word.is_stem()).cloned().collect();
+                &unstemmed
+            }
+            _ => &[],
+        };
         let concerns = |fields: &Names<'_>| fields.as_ref().is_none_or(|fields| fields.contains(&name));
         let language = index.engine().schema().language;
         let marks = |open, close| Marks { words, language, open, close };
@@ -166,14 +210,19 @@ impl<'l> Loader<'l> {
 
     /// Reads the documents of hits, unless they are not wanted.
     pub(super) fn load(&self, index: &SearchIndex, request: &Request<'_>, hits: Hits) -> Loaded {
-        let wants_none = request.no_content || request.returned.as_ref().is_some_and(Vec::is_empty);
-        if wants_none {
+        if request.wants_no_documents() {
             return Loaded { hits, documents: Vec::new() };
         }
         let document = |hit: &Hit| {
             let fields = self.read(&hit.id, |entry| self.fields(entry, hit, request))?;
             let mark = |(name, text): (Vec<u8>, Vec<u8>)| {
-                let text = request.marking.mark(&name, text, &hit.words, index);
+                let field = self.definition.fields.iter().find(|field| field.name.as_bytes() == name);
+                // A number that is asked for by name is no text.
+                let is_number = |field: &SourceField| field.kind == FieldKind::Numeric && request.returned.is_some();
+                let text = match field.filter(|field| !self.shows_list(field) && !is_number(field)) {
+                    Some(field) => request.marking.mark(field, text, &hit.words, index),
+                    None => text,
+                };
                 (name, text)
             };
             Some(if request.marking.is_on() { fields.into_iter().map(mark).collect() } else { fields })
@@ -207,6 +256,15 @@ impl<'l> Loader<'l> {
         {
             fields.push((name.to_vec(), text));
         }
+        if self.definition.source == Source::Json {
+            for name in request.marking.named() {
+                if fields.iter().all(|(known, _)| *known != name)
+                    && let Some(text) = self.returned(entry, name)
+                {
+                    fields.push((name.to_vec(), text));
+                }
+            }
+        }
         let distances = hit.distances.iter().map(|(name, _)| (name.as_bytes().to_vec(), distance(name.as_bytes())));
         let distances: Shown = distances.filter_map(|(name, text)| Some((name, text?))).collect();
         for (name, text) in distances.into_iter().chain(self.all(entry)) {
@@ -215,6 +273,11 @@ impl<'l> Loader<'l> {
             }
         }
         fields
+    }
+
+    /// Whether all values of a field's path are shown, as a list.
+    fn shows_list(&self, field: &SourceField) -> bool {
+        self.definition.source == Source::Json && self.dialect >= 3 && !field.is_sortable
     }
 
     /// All fields of a document: those of a hash, or the JSON document as a whole.
@@ -240,8 +303,13 @@ impl<'l> Loader<'l> {
         }
         let text = self.field(entry, name)?;
         let field = self.definition.fields.iter().find(|field| field.name.as_bytes() == name);
+        let is_one = field.is_some_and(|field| field.is_sortable) && self.dialect >= 3;
+        if is_one && let Some(text) = self.only_value(entry, field) {
+            return Some(text);
+        }
         let is_number = field.is_some_and(|field| field.is_sortable && field.kind == FieldKind::Numeric);
-        if is_number && self.definition.source == Source::Hash
+        if is_number
+            && self.definition.source == Source::Hash
             && let SortKey::Number(number) = SortKey::parse(&text)
         {
             return Some(Datum::Number(number).bytes().to_vec());
@@ -262,6 +330,15 @@ impl<'l> Loader<'l> {
             }
             _ => None,
         }
+    }
+
+    /// The value of a field in JSON whose path leads to one.
+    fn only_value(&self, entry: &Entry, field: Option<&SourceField>) -> Option<Vec<u8>> {
+        let ValueRef::Json(json) = entry.value() else { return None };
+        let path = field?.path()?;
+        let mut found = json.find(&path).ok()?;
+        let first = found.next()?;
+        found.next().is_none().then(|| shown(first))
     }
 
     /// The values of a path: from dialect 3 on all values as a list, before the first one.

@@ -24,12 +24,13 @@ pub(super) fn begin_map(reply: &mut Reply, total: u64, results: usize, entries: 
 }
 
 /// The end of such a map.
-pub(super) fn end_map(reply: &mut Reply, is_partial: bool) {
+pub(super) fn end_map(reply: &mut Reply, is_partial: bool, failure: Option<&str>) {
     reply.simple("warning");
-    reply.array(usize::from(is_partial));
+    reply.array(usize::from(is_partial) + usize::from(failure.is_some()));
     if is_partial {
         reply.simple("Timeout limit was reached");
     }
+    failure.into_iter().for_each(|why| reply.simple(why));
 }
 
 /// Writes the answer of FT.SEARCH.
@@ -70,7 +71,7 @@ pub(super) fn hits_and(
             reply.simple("values");
             reply.array(0);
         }
-        end_map(reply, hits.is_partial);
+        end_map(reply, hits.is_partial, None);
         return Ok(());
     }
     let parts = [request.shows_scores(), request.with_payloads, request.shows_keys(), has_documents];
