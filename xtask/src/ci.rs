@@ -8,7 +8,7 @@ use std::env;
 use std::fs;
 use std::num::NonZero;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
+use std::process::{Command, ExitStatus, Output, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Mutex, PoisonError};
 use std::thread;
@@ -251,21 +251,11 @@ fn builds(xtask: &Xtask, options: &Options) -> Vec<Gate> {
 
 /// Runs the tests; what their programs have printed. Unless all is to be run, the few that fail are tried a second time.
 fn tests(options: &Options) -> Result<String> {
-    let all = ["test", "--workspace", "--no-fail-fast", "--features", FEATURES];
-    let mut test = cargo(&all);
-    // Most tests wait for servers, clients and time-outs: twice as many at once need half of the time.
-    let cores = thread::available_parallelism().map_or(1, NonZero::get);
-    test.env("RUST_TEST_THREADS", (2 * cores).to_string());
-    if options.full {
-        test.envs([("AOF_KILLS", "200"), ("LINK_CUTS", "200"), ("SIMULATED_RUNS", "10000"), ("PACKETS", "10000000")]);
-        return gate("tests", test);
-    }
     let start = Instant::now();
-    let first = output(&mut test)?;
-    let Some(second) = (!first.status.success()).then(|| SecondTry::of(&first)).flatten() else {
-        return judge("tests", &test, &first, start);
-    };
-    let mut test = cargo(&[&all[..], &second.arguments()].concat());
+    let first = in_two_lanes(options)?;
+    let second = (!options.full && !first.status.success()).then(|| SecondTry::of(&first)).flatten();
+    let Some(second) = second else { return judge("tests", &test_command(&[]), &first, start) };
+    let mut test = test_command(&second.arguments());
     let again = output(&mut test)?;
     let text = String::from_utf8_lossy(&first.stdout);
     if !second.holds(&again) {
@@ -281,6 +271,49 @@ fn tests(options: &Options) -> Result<String> {
     panics(&text).iter().for_each(|panic| println!("at the first: {panic}"));
     let passed = text.replace("test result: FAILED.", "test result: first try:");
     Ok(passed + &String::from_utf8_lossy(&again.stdout))
+}
+
+/// `cargo test` of everything, with these arguments.
+fn test_command(arguments: &[&str]) -> Command {
+    cargo(&[&["test", "--workspace", "--no-fail-fast", "--features", FEATURES], arguments].concat())
+}
+
+/// The first run of all tests. Programs in `tests/` mostly wait for servers, clients and time-outs, unit tests mostly compute: so the ones
+/// run beside the others, and those that wait are twice as many as there are cores.
+fn in_two_lanes(options: &Options) -> Result<Output> {
+    let cores = thread::available_parallelism().map_or(1, NonZero::get);
+    let run = |arguments: &[&str], threads: usize| {
+        let mut test = test_command(arguments);
+        test.env("RUST_TEST_THREADS", threads.to_string());
+        if options.full {
+            test.envs([
+                ("AOF_KILLS", "200"),
+                ("LINK_CUTS", "200"),
+                ("SIMULATED_RUNS", "10000"),
+                ("PACKETS", "10000000"),
+            ]);
+        }
+        output(&mut test)
+    };
+    thread::scope(|scope| {
+        let units = scope.spawn(|| [run(&["--lib", "--bins", "--examples"], cores), run(&["--doc"], cores)]);
+        let programs = run(&["--test", "*"], 2 * cores)?;
+        let Ok([units, docs]) = units.join() else { bail!("a panic") };
+        Ok(joined([programs, units?, docs?]))
+    })
+}
+
+/// Runs as one, which has succeeded if all have.
+fn joined<const RUNS: usize>(runs: [Output; RUNS]) -> Output {
+    let mut joined = Output { status: ExitStatus::default(), stdout: Vec::new(), stderr: Vec::new() };
+    for run in runs {
+        joined.stdout.extend(run.stdout);
+        joined.stderr.extend(run.stderr);
+        if joined.status.success() {
+            joined.status = run.status;
+        }
+    }
+    joined
 }
 
 /// Random commands to ours and a genuine server, where one is installed.
@@ -514,6 +547,17 @@ mod tests {
         let outputs = in_lanes([vec![wait], other.into()]).unwrap();
         assert_eq!(outputs.len(), 3);
         assert_eq!(outputs[0], "first");
+    }
+
+    #[test]
+    fn a_failure_of_one_run_is_that_of_all() {
+        let run = |script: &str| output(Command::new("sh").args(["-c", script])).unwrap();
+        let all = joined([run("printf a"), run("printf b; exit 3"), run("printf c; printf e >&2")]);
+        assert_eq!(
+            (all.stdout.as_slice(), all.stderr.as_slice(), all.status.code()),
+            (&b"abc"[..], &b"e"[..], Some(3))
+        );
+        assert!(joined([run("true"), run("true")]).status.success());
     }
 
     #[test]
