@@ -461,13 +461,27 @@ fn normal(reply: &Value, command: &[String], kind: Kind) -> String {
     format!("{total}\n{}", rows.join("\n"))
 }
 
-/// Faults of RediSearch: a negation misses the newest document now and then, and groups of two properties whose hashes collide are one.
+/// Faults of RediSearch that are not imitated.
 fn is_known(command: &[String], theirs: &str, ours: &str) -> bool {
-    let negates = command[2].contains('-');
+    let has = |option: &str| command.iter().any(|word| word == option);
+    let query = &command[2];
+    let expands = ["*", "%", "w'"].iter().any(|sign| query.contains(sign));
+    // Whether it marks what a part of a word stands for depends on the word that it found the document by.
+    let marks = has("HIGHLIGHT") || has("SUMMARIZE");
+    // A part of a word is looked for in all fields if INFIELDS names others than the query.
+    let is_restricted = has("INFIELDS") && query.contains('@');
+    if expands && (marks || is_restricted) {
+        return true;
+    }
+    // Dialect 1 takes no phrase at the end of a union.
+    if theirs == "error" && query.contains("|\"") && command.last().is_some_and(|dialect| dialect == "1") {
+        return true;
+    }
+    // A negation misses the newest document now and then, and groups of two properties whose hashes collide are one.
     let groups = command.windows(3).any(|words| words[0] == "GROUPBY" && words[1] == "2");
     let (theirs, ours): (Vec<_>, Vec<_>) = (theirs.lines().skip(1).collect(), ours.lines().skip(1).collect());
     let is_part = theirs.iter().all(|line| ours.contains(line));
-    (negates || groups) && is_part && ours.len() == theirs.len() + 1
+    (query.contains('-') || groups) && is_part && ours.len() == theirs.len() + 1
 }
 
 /// The first lines that only one of two answers has.
