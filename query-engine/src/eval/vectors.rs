@@ -84,7 +84,9 @@ impl<'i> Context<'i, '_> {
         let is_live = live(self.index);
         let (accept, is_over) = (is_live.as_deref(), self.is_over);
         match near {
-            Near::Nearest { k, ef_runtime, .. } => vectors.nearest(vector, &Nearest { k, ef_runtime, accept, is_over }),
+            Near::Nearest { k, ef_runtime, .. } => {
+                vectors.nearest(vector, &Nearest { k, ef_runtime, accept, is_over, max_visits: None })
+            }
             Near::Within { radius, epsilon } => vectors.within(vector, &Within { radius, epsilon, accept, is_over }),
         }
     }

@@ -22,9 +22,12 @@ mod store;
 
 use std::collections::{BinaryHeap, HashMap};
 use std::fmt;
+use std::hash::{BuildHasher, RandomState};
 
+pub(crate) use distance::normalize;
 pub use element::{ElementType, Metric};
-use graph::{Found, Graph};
+pub(crate) use graph::MAX_LEVEL;
+use graph::{Found, Graph, Rules};
 pub(crate) use store::Format;
 use store::Vectors;
 pub use store::{Storage, Vector};
@@ -40,6 +43,9 @@ pub const MAX_EF_CONSTRUCTION: usize = 4096;
 
 /// Vectors of a block if nothing else is asked.
 const BLOCK_SIZE: usize = 1024;
+
+/// Bytes of a block of HNSW's vectors, at least one vector: an insertion copies no more when memory grows.
+const MAX_BLOCK: usize = 1 << 20;
 
 // The square of the greatest distance of two bytes, summed over all dimensions, fits into an i32.
 const _: () = assert!(255 * 255 * MAX_DIMENSIONS <= i32::MAX as usize);
@@ -218,6 +224,8 @@ pub struct Nearest<'a> {
     pub accept: Option<&'a dyn Fn(u64) -> bool>,
     /// Ends the search when it returns `true`, with what was found until then; the clock is the caller's.
     pub is_over: Option<&'a IsOver<'a>>,
+    /// The most nodes of HNSW whose neighbours are looked at; without it a search that finds too few compares all vectors.
+    pub max_visits: Option<usize>,
 }
 
 impl Nearest<'_> {
@@ -282,6 +290,7 @@ impl VectorIndex {
             Algorithm::Flat { block_size } => (None, block_size),
             Algorithm::Hnsw { m, ef_construction, .. } => (Some(Graph::new(m, ef_construction, SEED)), BLOCK_SIZE),
         };
+        let block = if graph.is_some() { (MAX_BLOCK / format.row_size().max(1)).clamp(1, block) } else { block };
         let vectors = Vectors::new(format, block);
         Self { algorithm, vectors, labels: Vec::new(), slots: HashMap::new(), graph }
     }
@@ -300,20 +309,63 @@ impl VectorIndex {
 
     /// Adds a vector of this index' form.
     pub(crate) fn insert(&mut self, label: u64, vector: &Vector) -> Result<(), VectorError> {
-        self.insert_with(label, vector, None)
+        self.insert_with(label, vector, None, None)
     }
 
-    /// Adds a vector of this index' form, with another EF_CONSTRUCTION than the index'.
-    pub(crate) fn insert_with(&mut self, label: u64, vector: &Vector, ef: Option<usize>) -> Result<(), VectorError> {
+    /// Adds a vector of this index' form, with another EF_CONSTRUCTION than the index', and a number from which its level in
+    /// the graph follows.
+    pub(crate) fn insert_with(
+        &mut self,
+        label: u64,
+        vector: &Vector,
+        ef: Option<usize>,
+        random: Option<u64>,
+    ) -> Result<(), VectorError> {
         self.remove(label);
+        let slot = self.append(label, vector)?;
+        if let Some(graph) = &mut self.graph {
+            graph.push(&self.vectors, slot, ef, random);
+        }
+        Ok(())
+    }
+
+    /// Adds a vector of this index' form under a new label, without links; [`VectorIndex::restore_links`] must follow.
+    pub(crate) fn append(&mut self, label: u64, vector: &Vector) -> Result<u32, VectorError> {
         let slot = u32::try_from(self.labels.len()).ok().filter(|slot| *slot < u32::MAX).ok_or(VectorError::Full)?;
         self.vectors.push(vector);
         self.labels.push(label);
         self.slots.insert(label, slot);
-        if let Some(graph) = &mut self.graph {
-            graph.push(&self.vectors, slot, ef);
+        Ok(slot)
+    }
+
+    /// Links vectors that were appended: for each its neighbours' labels, from level 0 up. `None` if that is no graph with all
+    /// links in both directions.
+    pub(crate) fn restore_links(&mut self, nodes: &[Vec<Vec<u64>>]) -> Option<()> {
+        let mut linked = Vec::with_capacity(nodes.len());
+        // Equal links of both directions cancel out. The key is random, so that no file is made to cancel out others.
+        let (key, mut single) = (RandomState::new(), 0_u64);
+        for (slot, levels) in nodes.iter().enumerate() {
+            let slot = slot as u32;
+            let link = |level: usize, label: &u64| {
+                let other = *self.slots.get(label)?;
+                (other != slot && nodes[other as usize].len() > level).then_some(other)
+            };
+            let mut node = Vec::with_capacity(levels.len());
+            for (level, labels) in levels.iter().enumerate() {
+                let links: Vec<u32> = labels.iter().map(|label| link(level, label)).collect::<Option<_>>()?;
+                let mut sorted = links.clone();
+                sorted.sort_unstable();
+                if sorted.windows(2).any(|pair| pair[0] == pair[1]) {
+                    return None;
+                }
+                links.iter().for_each(|other| single ^= key.hash_one((level, slot.min(*other), slot.max(*other))));
+                node.push(links);
+            }
+            linked.push(node);
         }
-        Ok(())
+        (single == 0).then_some(())?;
+        self.graph.as_mut()?.restore(linked);
+        Some(())
     }
 
     /// Removes a vector; `false` if there is none of that label.
@@ -371,9 +423,11 @@ impl VectorIndex {
         let found = match (&self.graph, self.algorithm) {
             (Some(graph), Algorithm::Hnsw { ef_runtime, .. }) => {
                 let ef = search.ef_runtime.unwrap_or(ef_runtime).max(k).min(self.len());
-                let found = graph.nearest(&self.vectors, query.row(), ef, accept, search.is_over);
+                let rules = Rules { accept, is_over: search.is_over, max_visits: search.max_visits };
+                let found = graph.nearest(&self.vectors, query.row(), ef, rules);
                 // A walk that finds too few has seen all that it can reach; a scan finds the rest, if there is one.
-                let is_short = found.len() < k && !search.is_over.is_some_and(|is_over| is_over());
+                let may_scan = search.max_visits.is_none() && !search.is_over.is_some_and(|is_over| is_over());
+                let is_short = found.len() < k && may_scan;
                 if is_short { scan() } else { found }
             }
             _ => scan(),
@@ -401,18 +455,26 @@ impl VectorIndex {
         Some(self.vectors.decode(*self.slots.get(&label)?))
     }
 
-    /// The label of a number, whatever its size.
-    pub(crate) fn label_at(&self, number: u64) -> Option<u64> {
-        let at = number.checked_rem(self.labels.len() as u64)?;
-        self.labels.get(at as usize).copied()
+    /// All labels. A removal gives the last one the place of the removed one.
+    pub(crate) fn labels(&self) -> &[u64] {
+        &self.labels
     }
 
-    /// The links of a label in the graph, from its highest level down to 0.
-    pub(crate) fn links(&self, label: u64) -> Option<Vec<Vec<Neighbour>>> {
+    /// The distance of a label's vector by angle, rounded as by Redis' vector sets.
+    pub(crate) fn angle(&self, query: &Vector, label: u64) -> Option<f32> {
+        Some(self.vectors.format().angle(query.row(), self.vectors.row(*self.slots.get(&label)?)))
+    }
+
+    /// The elements of a label's vector as files have them, and their scale.
+    pub(crate) fn packed(&self, label: u64) -> Option<(Vec<u8>, f32)> {
+        Some(self.vectors.row(*self.slots.get(&label)?).packed())
+    }
+
+    /// The labels that a label is linked to in the graph, from its highest level down to 0.
+    pub(crate) fn links(&self, label: u64) -> Option<Vec<Vec<u64>>> {
         let (slot, graph) = (*self.slots.get(&label)?, self.graph.as_ref()?);
-        let link = |&other: &u32| Found { distance: self.vectors.between(slot, other), slot: other };
-        let levels = graph.neighbours(slot);
-        Some(levels.into_iter().map(|links| self.labelled(links.iter().map(link).collect())).collect())
+        let labels = |links: &[u32]| links.iter().map(|link| self.labels[*link as usize]).collect();
+        Some(graph.neighbours(slot).into_iter().map(labels).collect())
     }
 
     /// The highest level of the graph.

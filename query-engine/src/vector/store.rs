@@ -1,6 +1,6 @@
 //! Vectors in memory, one per slot.
 
-use super::distance::{hamming, sum};
+use super::distance::{dot_in_order, hamming, sum};
 use super::element::{ElementType, Metric, from_brain, from_half, read, to_brain, to_half};
 
 /// How a vector's elements are kept.
@@ -8,11 +8,14 @@ use super::element::{ElementType, Metric, from_brain, from_half, read, to_brain,
 pub enum Storage {
     /// As they are given.
     Plain(ElementType),
-    /// A byte per element, and one scale per vector.
+    /// A byte per element, and the greatest absolute element of each vector, for which 127 stands.
     Q8,
     /// A bit per element: whether it is above zero.
     Bits,
 }
+
+/// The byte of Q8 for the greatest absolute element.
+const Q8_MAX: f32 = 127.0;
 
 /// How vectors are kept and compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,7 +29,7 @@ pub(crate) struct Format {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Vector {
     elements: Elements,
-    /// The inverse length of integers that are compared by angle; the scale of Q8; otherwise 1.
+    /// The inverse length of integers that are compared by angle; the range of Q8; otherwise 1.
     scale: f32,
 }
 
@@ -94,6 +97,11 @@ impl Format {
             let length = sum(&floats, &floats, |one, other| one * other).sqrt();
             floats.iter_mut().for_each(|element| *element = over(f64::from(*element), f64::from(length)) as f32);
         }
+        self.pack(floats)
+    }
+
+    /// [`Format::encode`] without making the length 1.
+    pub(crate) fn pack(self, floats: Vec<f32>) -> Vector {
         let plain = |elements| Vector { elements, scale: 1.0 };
         match self.storage {
             Storage::Plain(ElementType::Float32) => plain(Elements::F32(floats)),
@@ -104,10 +112,10 @@ impl Format {
             Storage::Plain(ElementType::Int8) => plain(Elements::I8(floats.into_iter().map(|it| it as i8).collect())),
             Storage::Plain(ElementType::Uint8) => plain(Elements::U8(floats.into_iter().map(|it| it as u8).collect())),
             Storage::Q8 => {
-                let greatest = floats.iter().fold(0.0_f32, |greatest, element| greatest.max(element.abs()));
-                let scale = greatest / 127.0;
-                let element = |value: f32| if scale > 0.0 { (value / scale).round() as i8 } else { 0 };
-                Vector { elements: Elements::I8(floats.into_iter().map(element).collect()), scale }
+                let range = floats.iter().fold(0.0_f32, |greatest, element| greatest.max(element.abs()));
+                let scale = if range > 0.0 { Q8_MAX / range } else { 0.0 };
+                let element = |value: f32| (value * scale).round() as i8;
+                Vector { elements: Elements::I8(floats.into_iter().map(element).collect()), scale: range }
             }
             Storage::Bits => {
                 let word = |part: &[f32]| {
@@ -123,6 +131,11 @@ impl Format {
         if self.storage == Storage::Bits { self.dimensions.div_ceil(64) } else { self.dimensions }
     }
 
+    /// Bytes of a row, at most.
+    pub(super) fn row_size(self) -> usize {
+        self.width() * size_of::<f64>()
+    }
+
     fn has_scales(self) -> bool {
         let is_integer = matches!(self.storage, Storage::Plain(ElementType::Int8 | ElementType::Uint8));
         self.storage == Storage::Q8 || is_integer && self.metric == Metric::Cosine
@@ -130,8 +143,57 @@ impl Format {
 
     /// The distance of two vectors of this format; infinite if it is no number.
     pub(crate) fn distance(self, one: Row<'_>, other: Row<'_>) -> f64 {
-        let distance = if self.metric == Metric::L2 { l2(one, other) } else { 1.0 - self.dot(one, other) };
+        let distance = match (self.metric, self.storage) {
+            (Metric::L2, _) => l2(one, other),
+            (_, Storage::Q8) => self.angle(one, other).into(),
+            _ => 1.0 - self.dot(one, other),
+        };
         if distance.is_nan() { f64::INFINITY } else { distance }
+    }
+
+    /// The distance by angle, with the roundings of Redis' vector sets: all sums and products are of 32 bits, in their order.
+    pub(crate) fn angle(self, one: Row<'_>, other: Row<'_>) -> f32 {
+        match (one, other) {
+            (Row::F32(one), Row::F32(other)) => 1.0 - dot_in_order(one, other),
+            (Row::I8(_, range), Row::I8(_, other_range)) if range == 0.0 || other_range == 0.0 => 1.0,
+            (Row::I8(one, range), Row::I8(other, other_range)) => {
+                let dot = sum(one, other, |one, other| i32::from(one) * i32::from(other));
+                let scale = (range / Q8_MAX) * (other_range / Q8_MAX);
+                (1.0 - dot as f32 * scale).clamp(0.0, 2.0)
+            }
+            (Row::Bits(one), Row::Bits(other)) => hamming(one, other) as f32 * 2.0 / self.dimensions.max(1) as f32,
+            (one, other) => self.distance(one, other) as f32,
+        }
+    }
+
+    /// The vector whose elements a file has: little-endian floats, bytes, or words of bits; `None` if the size is another.
+    pub(crate) fn unpack(self, bytes: &[u8], scale: f32) -> Option<Vector> {
+        if bytes.len() != self.packed_size()? {
+            return None;
+        }
+        let elements = match self.storage {
+            Storage::Plain(_) => Elements::F32(read(bytes, f32::from_le_bytes)),
+            Storage::Q8 => Elements::I8(read(bytes, i8::from_le_bytes)),
+            Storage::Bits => {
+                let mut words = read(bytes, u64::from_le_bytes);
+                // Bits behind the last dimension would count as differences.
+                if let Some(word) = words.last_mut().filter(|_| !self.dimensions.is_multiple_of(64)) {
+                    *word &= (1 << (self.dimensions % 64)) - 1;
+                }
+                Elements::Bits(words)
+            }
+        };
+        Some(Vector { elements, scale })
+    }
+
+    /// Bytes that [`Format::unpack`] takes.
+    pub(crate) fn packed_size(self) -> Option<usize> {
+        match self.storage {
+            Storage::Plain(ElementType::Float32) => self.dimensions.checked_mul(size_of::<f32>()),
+            Storage::Plain(_) => None,
+            Storage::Q8 => Some(self.dimensions),
+            Storage::Bits => Some(self.width() * size_of::<u64>()),
+        }
     }
 
     fn dot(self, one: Row<'_>, other: Row<'_>) -> f64 {
@@ -220,6 +282,18 @@ impl Row<'_> {
             Row::Bits(row) => (Elements::Bits(row.to_vec()), 1.0),
         };
         Vector { elements, scale }
+    }
+
+    /// The elements as [`Format::unpack`] takes them, and the scale.
+    pub(super) fn packed(self) -> (Vec<u8>, f32) {
+        match self {
+            Row::F32(row) => (row.iter().flat_map(|element| element.to_le_bytes()).collect(), 1.0),
+            Row::F64(row) => (row.iter().flat_map(|element| element.to_le_bytes()).collect(), 1.0),
+            Row::F16(row) | Row::Bf16(row) => (row.iter().flat_map(|element| element.to_le_bytes()).collect(), 1.0),
+            Row::I8(row, scale) => (row.iter().flat_map(|element| element.to_le_bytes()).collect(), scale),
+            Row::U8(row, scale) => (row.to_vec(), scale),
+            Row::Bits(row) => (row.iter().flat_map(|word| word.to_le_bytes()).collect(), 1.0),
+        }
     }
 }
 
@@ -406,6 +480,9 @@ impl Vectors {
             Row::F64(row) => row.iter().map(|element| *element as f32).collect(),
             Row::F16(row) => row.iter().map(|element| from_half(*element)).collect(),
             Row::Bf16(row) => row.iter().map(|element| from_brain(*element)).collect(),
+            Row::I8(row, range) if self.format.storage == Storage::Q8 => {
+                row.iter().map(|element| f32::from(*element) * range / Q8_MAX).collect()
+            }
             Row::I8(row, scale) => row.iter().map(|element| f32::from(*element) * scale).collect(),
             Row::U8(row, scale) => row.iter().map(|element| f32::from(*element) * scale).collect(),
             Row::Bits(row) => {

@@ -97,7 +97,7 @@ pub struct Filter {
 /// Why a text is no expression.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FilterError {
-    /// Where it is none (bytes).
+    /// Where no token is (bytes); 0 if all tokens are some, but their order is wrong.
     pub offset: usize,
 }
 
@@ -128,7 +128,10 @@ impl Filter {
     /// When the text is none, or has more than [`MAX_FILTER_TOKENS`] tokens.
     pub fn parse(text: &[u8]) -> Result<Self, FilterError> {
         let mut parser = Parser { text, at: 0, steps: Vec::new(), open: Vec::new() };
-        parser.run().ok_or(FilterError { offset: parser.at })?;
+        if parser.run().is_none() {
+            let mut parser = Parser { text, at: 0, steps: Vec::new(), open: Vec::new() };
+            return Err(FilterError { offset: parser.no_token().unwrap_or(0) });
+        }
         Ok(Self { steps: parser.steps })
     }
 
@@ -239,6 +242,40 @@ impl Parser<'_> {
         Some(())
     }
 
+    /// Where the first thing stands that is no token, if one does.
+    fn no_token(&mut self) -> Option<usize> {
+        while let Some(byte) = self.peek() {
+            let is_field = byte == b'.' && self.text.get(self.at + 1).is_some_and(|next| !next.is_ascii_digit());
+            let is_token = match byte {
+                b'(' | b')' => {
+                    self.at += 1;
+                    true
+                }
+                b'[' => self.tuple().is_some(),
+                b'.' if is_field => {
+                    self.at += 1;
+                    !self.field().is_empty()
+                }
+                _ => self.operator().is_some() || self.scalar().is_some(),
+            };
+            if !is_token {
+                self.pass_broken(byte);
+                return Some(self.at);
+            }
+        }
+        None
+    }
+
+    /// Passes what Redis has read before it gives up: a string without an end, or letters and operators that are none together.
+    fn pass_broken(&mut self, first: u8) {
+        let is_read = |byte: u8| byte.is_ascii_alphabetic() || b"+-*%/!()<>=|&".contains(&byte);
+        match first {
+            b'"' | b'\'' => self.at = self.text.len(),
+            _ if is_read(first) => _ = self.take_while(is_read),
+            _ => {}
+        }
+    }
+
     fn peek(&mut self) -> Option<u8> {
         while self.text.get(self.at).is_some_and(u8::is_ascii_whitespace) {
             self.at += 1;
@@ -280,7 +317,7 @@ impl Parser<'_> {
             }
             b'.' if !self.text.get(self.at + 1).is_some_and(u8::is_ascii_digit) => {
                 self.at += 1;
-                let name = self.word().to_vec();
+                let name = self.field().to_vec();
                 if name.is_empty() {
                     return None;
                 }
@@ -325,9 +362,17 @@ impl Parser<'_> {
 
     /// Letters, digits, `_` and bytes beyond ASCII.
     fn word(&mut self) -> &[u8] {
+        self.take_while(|byte| byte.is_ascii_alphanumeric() || byte == b'_' || byte >= 0x80)
+    }
+
+    /// The name of a field, which may have a `-` too.
+    fn field(&mut self) -> &[u8] {
+        self.take_while(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-') || byte >= 0x80)
+    }
+
+    fn take_while(&mut self, is_part: impl Fn(u8) -> bool) -> &[u8] {
         let rest = &self.text[self.at..];
-        let is_part = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'_' || *byte >= 0x80;
-        let length = rest.iter().take_while(|byte| is_part(byte)).count();
+        let length = rest.iter().take_while(|byte| is_part(**byte)).count();
         self.at += length;
         &rest[..length]
     }

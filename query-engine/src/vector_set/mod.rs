@@ -18,19 +18,31 @@
 
 mod filter;
 mod json;
+mod projection;
+mod saved;
 
-use std::cell::Cell;
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 use std::ops::Bound;
 use std::sync::Arc;
 
 pub use filter::{Filter, FilterError, MAX_FILTER_TOKENS};
+pub use projection::Projection;
+pub use saved::{Node, VectorSetBuilder};
 
-use crate::vector::{
-    Algorithm, ElementType, Format, MAX_DIMENSIONS, MAX_EF_CONSTRUCTION, MAX_M, Metric, Nearest, Neighbour, Storage,
-    VectorError, VectorIndex,
-};
+use crate::vector::{Algorithm, ElementType, Format, Metric, Nearest, Storage, VectorError, VectorIndex, normalize};
+
+/// The most dimensions of a vector, before and after a projection.
+pub const MAX_DIMENSIONS: usize = 65_536;
+
+/// The most links per element that may be asked for.
+pub const MAX_M: usize = 4096;
+
+/// Candidates of an insertion if nothing else is asked.
+const EF_CONSTRUCTION: usize = 200;
+
+// The sum of the products of bytes fits into an i32.
+const _: () = assert!(127 * 127 * MAX_DIMENSIONS <= i32::MAX as usize);
 
 /// How elements of vectors are kept.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -59,78 +71,6 @@ impl Default for VectorSetOptions {
     fn default() -> Self {
         Self { quantization: Quantization::default(), projection: None, m: 16 }
     }
-}
-
-/// A random linear map to fewer dimensions, which nearly keeps angles.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Projection {
-    input: usize,
-    /// One row of `input` factors per dimension that is kept.
-    matrix: Vec<f32>,
-}
-
-/// The most factors of a projection: 256 MiB.
-const MAX_FACTORS: usize = 1 << 26;
-
-impl Projection {
-    /// A map from `input` to `output` dimensions, the same for the same seed.
-    ///
-    /// # Errors
-    /// When a number is 0, too great, or `output` is not less than `input`.
-    pub fn random(input: usize, output: usize, seed: u64) -> Result<Self, VectorSetError> {
-        let is_small = input <= MAX_DIMENSIONS && output > 0 && output < input && input * output <= MAX_FACTORS;
-        if !is_small {
-            return Err(VectorSetError::Reduction { input, output });
-        }
-        let (scale, mut state) = (1.0 / (input as f32).sqrt(), seed);
-        let factor = || {
-            state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-            ((mixed(state) >> 40) as f32 / (1_u64 << 23) as f32 - 1.0) * scale
-        };
-        Ok(Self { input, matrix: std::iter::repeat_with(factor).take(input * output).collect() })
-    }
-
-    /// A map by its factors, row by row, of a saved set for example.
-    ///
-    /// # Errors
-    /// When the factors are no whole rows, too many, or not fewer than `input`.
-    pub fn from_matrix(input: usize, matrix: Vec<f32>) -> Result<Self, VectorSetError> {
-        let output = matrix.len().checked_div(input).unwrap_or(0);
-        if input > MAX_DIMENSIONS || output == 0 || output * input != matrix.len() || matrix.len() > MAX_FACTORS {
-            return Err(VectorSetError::Reduction { input, output });
-        }
-        Ok(Self { input, matrix })
-    }
-
-    /// Dimensions of vectors that are given.
-    #[must_use]
-    pub fn input(&self) -> usize {
-        self.input
-    }
-
-    /// Dimensions of vectors that are kept.
-    #[must_use]
-    pub fn output(&self) -> usize {
-        self.matrix.len() / self.input
-    }
-
-    /// The factors, row by row.
-    #[must_use]
-    pub fn matrix(&self) -> &[f32] {
-        &self.matrix
-    }
-
-    fn apply(&self, vector: &[f32]) -> Vec<f32> {
-        let row = |row: &[f32]| row.iter().zip(vector).map(|(factor, element)| factor * element).sum();
-        self.matrix.chunks_exact(self.input).map(row).collect()
-    }
-}
-
-/// SplitMix64's output function.
-fn mixed(state: u64) -> u64 {
-    let state = (state ^ state >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    let state = (state ^ state >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-    state ^ state >> 31
 }
 
 /// Why a set refuses something.
@@ -199,7 +139,12 @@ pub struct VectorSet {
     index: VectorIndex,
     labels: BTreeMap<Arc<[u8]>, u64>,
     elements: HashMap<u64, Element>,
+    /// The greatest number that an element has had.
     last: u64,
+    /// Bytes of names and attributes.
+    owned: usize,
+    /// Elements with attributes.
+    attributed: usize,
 }
 
 /// The vector that others are compared with.
@@ -222,7 +167,7 @@ pub struct Similar<'s> {
     pub epsilon: Option<f64>,
     /// Finds only elements whose attributes fulfil this.
     pub filter: Option<&'s Filter>,
-    /// The most elements that the filter looks at; 0 is all (FILTER-EF).
+    /// The most elements whose neighbours a search with a filter looks at; 0 is all (FILTER-EF).
     pub filter_ef: usize,
     /// Compares all elements instead of walking the graph (TRUTH).
     pub exact: bool,
@@ -250,9 +195,14 @@ pub struct Match<'s> {
     pub attributes: &'s [u8],
 }
 
-/// The score of a cosine distance from 0 to 2.
-fn score(distance: f64) -> f64 {
-    (2.0 - distance) / 2.0
+/// The score of a distance by angle, from 0 to 2.
+fn score(distance: f32) -> f64 {
+    1.0 - f64::from(distance) / 2.0
+}
+
+/// A number of a name, the same in every process (FNV-1a).
+fn number_of(name: &[u8]) -> u64 {
+    name.iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3))
 }
 
 impl VectorSet {
@@ -276,33 +226,45 @@ impl VectorSet {
             Quantization::Binary => Storage::Bits,
         };
         let format = Format { dimensions: kept, storage, metric: Metric::Cosine };
-        let algorithm = Algorithm::Hnsw { m: options.m, ef_construction: 200, ef_runtime: 100, epsilon: 0.0 };
+        let algorithm =
+            Algorithm::Hnsw { m: options.m, ef_construction: EF_CONSTRUCTION, ef_runtime: 100, epsilon: 0.0 };
         let index = VectorIndex::with_format(format, algorithm);
-        Ok(Self { options, format, index, labels: BTreeMap::new(), elements: HashMap::new(), last: 0 })
+        let (labels, elements) = (BTreeMap::new(), HashMap::new());
+        Ok(Self { options, format, index, labels, elements, last: 0, owned: 0, attributed: 0 })
     }
 
     /// Adds an element, or replaces its vector and keeps its attributes; `true` if it is new. `ef` is the number of
-    /// candidates for its links, 200 if absent.
+    /// candidates for its links, 200 if absent. Equal calls lead to equal sets: the level of an element follows from its name.
     ///
     /// # Errors
     /// When the vector has another number of dimensions, or the set is full.
     pub fn add(&mut self, name: &[u8], vector: &[f32], ef: Option<usize>) -> Result<bool, VectorSetError> {
-        let floats = self.project(vector)?;
-        let length = floats.iter().map(|element| element * element).sum::<f32>().sqrt();
-        let vector = self.format.encode(floats);
+        let mut floats = self.project(vector)?;
+        let length = normalize(&mut floats);
+        let vector = self.format.pack(floats);
+        let id = self.last.checked_add(1).ok_or(VectorError::Full)?;
         let known = self.labels.get(name).copied();
-        let label = known.unwrap_or(self.last + 1);
-        self.index.insert_with(label, &vector, ef.map(|ef| ef.clamp(1, MAX_EF_CONSTRUCTION)))?;
-        match self.elements.get_mut(&label) {
-            Some(element) => element.length = length,
-            None => {
-                let name: Arc<[u8]> = Arc::from(name);
-                self.last = label;
-                self.labels.insert(Arc::clone(&name), label);
-                self.elements.insert(label, Element { name, attributes: Box::default(), length });
+        if let Some(old) = known {
+            self.index.remove(old);
+        }
+        self.index.insert_with(id, &vector, ef.map(|ef| ef.max(1)), Some(number_of(name)))?;
+        self.last = id;
+        match known.and_then(|old| self.elements.remove(&old)) {
+            Some(element) => {
+                self.labels.insert(Arc::clone(&element.name), id);
+                self.elements.insert(id, Element { length, ..element });
             }
+            None => self.name(name, id, length),
         }
         Ok(known.is_none())
+    }
+
+    /// Makes a vector of the index a new element.
+    fn name(&mut self, name: &[u8], id: u64, length: f32) {
+        self.owned += name.len();
+        let name: Arc<[u8]> = Arc::from(name);
+        self.labels.insert(Arc::clone(&name), id);
+        self.elements.insert(id, Element { name, attributes: Box::default(), length });
     }
 
     fn project(&self, vector: &[f32]) -> Result<Vec<f32>, VectorSetError> {
@@ -317,7 +279,10 @@ impl VectorSet {
     /// Removes an element; `false` if there is none of that name.
     pub fn remove(&mut self, name: &[u8]) -> bool {
         let Some(label) = self.labels.remove(name) else { return false };
-        self.elements.remove(&label);
+        if let Some(element) = self.elements.remove(&label) {
+            self.owned -= element.name.len() + element.attributes.len();
+            self.attributed -= usize::from(!element.attributes.is_empty());
+        }
         self.index.remove(label)
     }
 
@@ -357,6 +322,18 @@ impl VectorSet {
         self.labels.contains_key(name)
     }
 
+    /// Elements with attributes.
+    #[must_use]
+    pub fn attributed(&self) -> usize {
+        self.attributed
+    }
+
+    /// The greatest number that an element has had. Each vector gets the next one when it is added.
+    #[must_use]
+    pub fn last_id(&self) -> u64 {
+        self.last
+    }
+
     fn element(&self, name: &[u8]) -> Option<&Element> {
         self.elements.get(self.labels.get(name)?)
     }
@@ -381,59 +358,88 @@ impl VectorSet {
 
     /// Sets an element's attributes (JSON), or removes them if the text is empty; `false` if there is no such element.
     pub fn set_attributes(&mut self, name: &[u8], attributes: &[u8]) -> bool {
-        let element = self.labels.get(name).and_then(|label| self.elements.get_mut(label));
-        element.map(|element| element.attributes = attributes.into()).is_some()
+        let Some(element) = self.labels.get(name).and_then(|label| self.elements.get_mut(label)) else { return false };
+        self.owned = self.owned + attributes.len() - element.attributes.len();
+        self.attributed += usize::from(!attributes.is_empty());
+        self.attributed -= usize::from(!element.attributes.is_empty());
+        element.attributes = attributes.into();
+        true
     }
 
-    /// The most similar elements, the most similar first.
+    /// Whether [`VectorSet::similar`] takes vectors of so many dimensions: as they are given or as they are kept.
+    ///
+    /// # Errors
+    /// When it does not.
+    pub fn accepts(&self, given: usize) -> Result<(), VectorSetError> {
+        let projection = self.options.projection.as_ref();
+        let expected = projection.map_or(self.format.dimensions, Projection::input);
+        if given == expected || given == self.format.dimensions {
+            return Ok(());
+        }
+        Err(VectorSetError::Dimensions { given, expected, is_projected: projection.is_some() })
+    }
+
+    /// The most similar elements, the most similar first. A vector that has the dimensions that are kept is not projected.
     ///
     /// # Errors
     /// When the vector has another number of dimensions, or there is no such element.
     pub fn similar(&self, target: Target<'_>, search: &Similar<'_>) -> Result<Vec<Match<'_>>, VectorSetError> {
-        let query = match target {
-            Target::Vector(vector) => self.format.encode(self.project(vector)?),
-            Target::Element(name) => {
-                let label = self.labels.get(name).ok_or(VectorSetError::NoElement)?;
-                self.index.vector(*label).ok_or(VectorSetError::NoElement)?
-            }
+        let mut floats = match target {
+            Target::Vector(vector) if vector.len() == self.format.dimensions => vector.to_vec(),
+            Target::Vector(vector) => self.project(vector)?,
+            // As exact as it is kept, so that scores are those of Redis.
+            Target::Element(name) => self.vector(name).ok_or(VectorSetError::NoElement)?,
         };
-        let looks = Cell::new(0_usize);
-        let may_tire = search.filter_ef > 0 && !search.exact;
-        let is_tired = || may_tire && looks.get() >= search.filter_ef;
+        normalize(&mut floats);
+        let query = self.format.pack(floats);
         let passes = |label: u64| {
-            if is_tired() {
-                return false;
-            }
-            looks.set(looks.get() + 1);
             let element = self.elements.get(&label);
             element.zip(search.filter).is_some_and(|(element, filter)| filter.accepts(&element.attributes))
         };
-        let is_over = || is_tired() || search.is_over.is_some_and(|is_over| is_over());
-        let accept = search.filter.map(|_| &passes as &dyn Fn(u64) -> bool);
-        let nearest = Nearest { k: search.count, ef_runtime: Some(search.ef), accept, is_over: Some(&is_over) };
+        let nearest = Nearest {
+            k: search.count,
+            ef_runtime: Some(search.ef),
+            accept: search.filter.map(|_| &passes as &dyn Fn(u64) -> bool),
+            is_over: search.is_over,
+            max_visits: search.filter.and(Some(search.filter_ef)).filter(|most| *most > 0),
+        };
         let found =
             if search.exact { self.index.exact(&query, &nearest) } else { self.index.nearest(&query, &nearest) };
-        let farthest = search.epsilon.map_or(f64::INFINITY, |epsilon| epsilon * 2.0);
-        Ok(found.iter().filter(|found| found.distance <= farthest).filter_map(|found| self.matched(found)).collect())
+        let angle = |label: u64| Some((self.index.angle(&query, label)?, label));
+        let mut found: Vec<(f32, u64)> = found.iter().filter_map(|found| angle(found.label)).collect();
+        found.sort_by(|one, other| one.0.total_cmp(&other.0));
+        let is_far = |distance: f32| search.epsilon.is_some_and(|epsilon| distance / 2.0 > epsilon as f32);
+        let near = found.iter().take_while(|(distance, _)| !is_far(*distance));
+        Ok(near.filter_map(|(distance, label)| self.matched(*label, score(*distance))).collect())
     }
 
-    fn matched(&self, found: &Neighbour) -> Option<Match<'_>> {
-        let element = self.elements.get(&found.label)?;
-        Some(Match { name: &element.name, score: score(found.distance), attributes: &element.attributes })
+    fn matched(&self, label: u64, score: f64) -> Option<Match<'_>> {
+        let element = self.elements.get(&label)?;
+        Some(Match { name: &element.name, score, attributes: &element.attributes })
     }
 
-    /// An element's links with their scores, from its highest level down to 0 (VLINKS).
+    /// An element's links with their scores, the most similar first, from its highest level down to 0 (VLINKS). Scores have the
+    /// accuracy of 32 bits.
     #[must_use]
     pub fn links(&self, name: &[u8]) -> Option<Vec<Vec<Match<'_>>>> {
-        let levels = self.index.links(*self.labels.get(name)?)?;
-        Some(levels.iter().map(|links| links.iter().filter_map(|link| self.matched(link)).collect()).collect())
+        let own = *self.labels.get(name)?;
+        let (query, levels) = (self.index.vector(own)?, self.index.links(own)?);
+        let link = |label: &u64| {
+            let score = score(self.index.angle(&query, *label)?) as f32;
+            self.matched(*label, score.into())
+        };
+        let level = |labels: &Vec<u64>| {
+            let mut links: Vec<Match<'_>> = labels.iter().filter_map(link).collect();
+            links.sort_by(|one, other| other.score.total_cmp(&one.score));
+            links
+        };
+        Some(levels.iter().map(level).collect())
     }
 
-    /// The element of a random number (VRANDMEMBER); equal numbers give equal elements while the set stays as it is.
+    /// The element at a place below the number of elements (VRANDMEMBER). Places stay until something is removed.
     #[must_use]
-    pub fn random_member(&self, random: u64) -> Option<&[u8]> {
-        let label = self.index.label_at(random)?;
-        self.elements.get(&label).map(|element| &*element.name)
+    pub fn member_at(&self, place: usize) -> Option<&[u8]> {
+        self.elements.get(self.index.labels().get(place)?).map(|element| &*element.name)
     }
 
     /// Names in byte order (VRANGE).
@@ -451,14 +457,12 @@ impl VectorSet {
     /// Bytes in memory, without `self`. The memory of hash tables, trees and shared names is an estimate.
     #[must_use]
     pub fn memory(&self) -> usize {
-        let owned = self.elements.values().map(|element| element.name.len() + element.attributes.len());
         let entry = size_of::<(u64, Element)>() * 8 / 7 + 1;
         let node = size_of::<(Arc<[u8]>, u64)>() * 4 / 3 + 2 * size_of::<usize>();
-        let projection = self.options.projection.as_ref().map_or(0, |projection| projection.matrix.len());
         self.index.memory()
-            + owned.sum::<usize>()
+            + self.owned
             + self.elements.capacity() * entry
             + self.labels.len() * node
-            + projection * size_of::<f32>()
+            + self.options.projection.as_ref().map_or(0, Projection::memory)
     }
 }

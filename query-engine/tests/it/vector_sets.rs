@@ -127,8 +127,7 @@ fn elements_come_and_go_as_in_a_map() {
     let (first, last) = (names[1], names[names.len() - 2]);
     assert_eq!(set.names(Bound::Included(first), Bound::Excluded(last)).count(), names.len() - 3);
     assert_eq!(set.names(Bound::Excluded(last), Bound::Included(first)).count(), 0);
-    let members: std::collections::BTreeSet<_> =
-        (0..1000).filter_map(|number| set.random_member(number * 7919)).collect();
+    let members: std::collections::BTreeSet<_> = (0..set.len()).filter_map(|place| set.member_at(place)).collect();
     assert_eq!(members.len(), set.len());
 }
 
@@ -177,8 +176,8 @@ fn links_go_both_ways() {
 #[test]
 fn projections_keep_near_ones_near() {
     let vectors = vectors(5, 500);
-    let projection = Projection::random(DIMENSIONS, 24, 1).expect("fewer dimensions");
-    assert_eq!(Projection::from_matrix(DIMENSIONS, projection.matrix().to_vec()), Ok(projection.clone()));
+    let projection = Projection::hadamard(DIMENSIONS, 24).expect("within the limits");
+    assert_eq!(Projection::from_matrix(DIMENSIONS, projection.matrix().collect()), Ok(projection.clone()));
     assert_eq!((projection.input(), projection.output()), (DIMENSIONS, 24));
     let set = set(VectorSetOptions { projection: Some(projection), ..VectorSetOptions::default() }, &vectors);
     assert_eq!((set.dimensions(), set.vector(b"e0000").map(|vector| vector.len())), (24, Some(24)));
@@ -200,9 +199,9 @@ fn what_no_set_holds_is_refused() {
     for (dimensions, m) in [(0, 16), (usize::MAX, 16), (3, 0), (3, usize::MAX)] {
         assert!(new(dimensions, m, None).is_err(), "{dimensions} {m}");
     }
-    assert!(new(3, 16, Some(Projection::random(4, 2, 1).expect("fewer"))).is_err());
-    for (input, output) in [(0, 0), (3, 0), (3, 3), (3, 4), (usize::MAX, 2), (32_768, 32_767)] {
-        assert!(Projection::random(input, output, 1).is_err(), "{input} {output}");
+    assert!(new(3, 16, Some(Projection::hadamard(4, 2).expect("within the limits"))).is_err());
+    for (input, output) in [(0, 0), (3, 0), (0, 3), (usize::MAX, 2), (2, usize::MAX), (65_536, 65_536)] {
+        assert!(Projection::hadamard(input, output).is_err(), "{input} {output}");
     }
     for (input, factors) in [(0, 0), (0, 3), (2, 3), (usize::MAX, 3)] {
         assert!(Projection::from_matrix(input, vec![0.0; factors]).is_err(), "{input} {factors}");
@@ -210,7 +209,7 @@ fn what_no_set_holds_is_refused() {
     let mut set = VectorSet::new(2, VectorSetOptions::default()).expect("within the limits");
     let error = set.add(b"a", &[1.0], None).expect_err("another dimension");
     assert_eq!(error.to_string(), "Vector dimension mismatch - got 1 but set has 2");
-    assert!(set.similar(Target::Vector(&[1.0; 3]), &Similar::new(1)).is_err() && set.random_member(1).is_none());
+    assert!(set.similar(Target::Vector(&[1.0; 3]), &Similar::new(1)).is_err() && set.member_at(1).is_none());
     let odd = [0.0, f32::INFINITY, f32::NAN, f32::MAX, -1.0];
     for (at, pair) in odd.iter().flat_map(|one| odd.map(|other| [*one, other])).enumerate() {
         set.add(name(at).as_bytes(), &pair, Some(usize::MAX)).expect("two dimensions");

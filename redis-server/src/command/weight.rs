@@ -28,6 +28,7 @@ fn size(entry: &Entry) -> usize {
         ValueRef::Set(set) => set.len(),
         ValueRef::SortedSet(set) => set.len(),
         ValueRef::Stream(stream) => stream.log.len() as usize,
+        ValueRef::VectorSet(set) => set.work(),
         run @ (ValueRef::Json(_) | ValueRef::Bloom(_)) => run.payload() / STRING_UNIT,
     }
 }

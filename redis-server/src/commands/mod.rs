@@ -32,6 +32,8 @@ mod store;
 mod stream;
 mod string;
 mod transaction;
+#[cfg(feature = "vector-sets")]
+mod vector_set;
 mod wait;
 
 pub use registry::{REGISTRY, TABLE};
@@ -61,6 +63,8 @@ pub const FAMILIES: &[&Family] = &[
     &search::FAMILY,
     #[cfg(feature = "search")]
     &search::SUGGESTIONS,
+    #[cfg(feature = "vector-sets")]
+    &vector_set::FAMILY,
     &sort::FAMILY,
     &wait::FAMILY,
     &pubsub::FAMILY,

@@ -190,9 +190,14 @@ fn elements(source: Option<ValueRef<'_>>) -> Result<Vec<Vec<u8>>> {
         Some(ValueRef::List(list)) => list.iter().map(|element| element.to_vec()).collect(),
         Some(ValueRef::Set(set)) => set.iter().map(|member| member.to_vec()).collect(),
         Some(ValueRef::SortedSet(set)) => set.iter().map(|(member, _)| member.to_vec()).collect(),
-        Some(ValueRef::Str(_) | ValueRef::Hash(_) | ValueRef::Stream(_) | ValueRef::Json(_) | ValueRef::Bloom(_)) => {
-            return Err(Error::WrongType);
-        }
+        Some(
+            ValueRef::Str(_)
+            | ValueRef::Hash(_)
+            | ValueRef::Stream(_)
+            | ValueRef::Json(_)
+            | ValueRef::Bloom(_)
+            | ValueRef::VectorSet(_),
+        ) => return Err(Error::WrongType),
     })
 }
 

@@ -177,7 +177,12 @@ impl Parked {
             ValueRef::List(_) => self.row.category == Categories::LIST,
             ValueRef::SortedSet(_) => self.row.category == Categories::SORTEDSET,
             ValueRef::Stream(_) => self.row.category == Categories::STREAM,
-            ValueRef::Str(_) | ValueRef::Hash(_) | ValueRef::Set(_) | ValueRef::Json(_) | ValueRef::Bloom(_) => false,
+            ValueRef::Str(_)
+            | ValueRef::Hash(_)
+            | ValueRef::Set(_)
+            | ValueRef::Json(_)
+            | ValueRef::Bloom(_)
+            | ValueRef::VectorSet(_) => false,
         }
     }
 }

@@ -25,6 +25,7 @@ use crate::protocol::Reply;
 use crate::protocol::error::Error;
 use crate::types::bloom::Bloom;
 use crate::types::json::Json;
+use crate::types::vector_set::VectorSet;
 use crate::types::{Hash, List, LiveHash, Set, SmallBytes, SortedSet, Stream};
 
 /// A command's handler: a plain function. When it is called, arity and permission are checked and the keys that the row
@@ -643,6 +644,7 @@ typed! {
     stream, stream_mut, stream_or_new, Stream;
     json, json_mut, json_or_new, Json;
     bloom, bloom_mut, bloom_or_new, Bloom;
+    vector_set, vector_set_mut, vector_set_or_new, VectorSet;
 }
 
 impl View<'_> {

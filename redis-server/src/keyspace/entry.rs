@@ -341,7 +341,8 @@ impl Entry {
                 | Object::SortedSet(_)
                 | Object::Stream(_)
                 | Object::Json(_)
-                | Object::Bloom(_) => return None,
+                | Object::Bloom(_)
+                | Object::VectorSet(_) => return None,
             }
             return Some(());
         }

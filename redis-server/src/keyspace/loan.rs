@@ -287,6 +287,7 @@ fn nothing_like(value: ValueRef<'_>) -> Value<'static> {
         ValueRef::Stream(_) => Object::Stream(Box::default()),
         ValueRef::Json(_) => Object::Json(Box::default()),
         ValueRef::Bloom(_) => Object::Bloom(Box::default()),
+        ValueRef::VectorSet(_) => Object::VectorSet(Box::default()),
     })
 }
 

@@ -4,7 +4,11 @@ use bytes::Bytes;
 
 use crate::types::bloom::Bloom;
 use crate::types::json::Json;
+use crate::types::vector_set::VectorSet;
 use crate::types::{Hash, List, Set, SortedSet, Stream};
+
+/// Allocations of an element of a vector set: its name, its attributes, and a share of the tree of names.
+const BLOCKS_OF_VECTOR: usize = 3;
 
 /// A value to be stored.
 pub enum Value<'a> {
@@ -43,6 +47,8 @@ pub enum Object {
     Json(Box<Json>),
     /// A Bloom filter.
     Bloom(Box<Bloom>),
+    /// A vector set.
+    VectorSet(Box<VectorSet>),
 }
 
 /// A stored value, borrowed.
@@ -64,6 +70,8 @@ pub enum ValueRef<'a> {
     Json(&'a Json),
     /// A Bloom filter.
     Bloom(&'a Bloom),
+    /// A vector set.
+    VectorSet(&'a VectorSet),
 }
 
 /// A stored string, borrowed.
@@ -102,6 +110,7 @@ impl Object {
             Self::Stream(stream) => ValueRef::Stream(stream),
             Self::Json(json) => ValueRef::Json(json),
             Self::Bloom(filter) => ValueRef::Bloom(filter),
+            Self::VectorSet(set) => ValueRef::VectorSet(set),
         }
     }
 }
@@ -119,6 +128,7 @@ impl ValueRef<'_> {
             // The modules' names in files, which TYPE prints too.
             Self::Json(_) => "ReJSON-RL",
             Self::Bloom(_) => "MBbloom--",
+            Self::VectorSet(_) => "vectorset",
         }
     }
 
@@ -130,6 +140,7 @@ impl ValueRef<'_> {
             Self::Hash(hash) => hash.is_empty(),
             Self::Set(set) => set.is_empty(),
             Self::SortedSet(set) => set.is_empty(),
+            Self::VectorSet(set) => set.is_empty(),
         }
     }
 
@@ -142,6 +153,7 @@ impl ValueRef<'_> {
             Self::Hash(hash) => hash.len(),
             Self::Set(set) => set.len(),
             Self::SortedSet(set) => set.len(),
+            Self::VectorSet(set) => return set.len().saturating_mul(BLOCKS_OF_VECTOR),
             Self::Stream(stream) => return stream.allocations(),
         };
         if matches!(self.encoding(), "listpack" | "intset") { 1 } else { elements }
@@ -158,6 +170,7 @@ impl ValueRef<'_> {
             Self::Stream(stream) => stream.memory(),
             Self::Json(json) => json.memory(),
             Self::Bloom(filter) => filter.memory(),
+            Self::VectorSet(set) => set.memory(),
         }
     }
 
@@ -170,7 +183,7 @@ impl ValueRef<'_> {
             Self::Set(set) => set.encoding(),
             Self::SortedSet(set) => set.encoding(),
             Self::Stream(stream) => stream.encoding(),
-            Self::Json(_) | Self::Bloom(_) => "raw",
+            Self::Json(_) | Self::Bloom(_) | Self::VectorSet(_) => "raw",
         }
     }
 }

@@ -20,6 +20,7 @@ mod sorted_set;
 mod stream;
 #[cfg(test)]
 pub(crate) mod testing;
+pub mod vector_set;
 
 pub use hash::{Hash, HashIter, HashLimits, LiveHash, Places};
 pub use list::{List, ListIter, ListLimits};

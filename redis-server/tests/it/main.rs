@@ -43,5 +43,6 @@ mod tls;
 mod tracking;
 mod transcripts;
 mod values;
+mod vector_sets;
 mod waiters;
 mod windows;

@@ -7,13 +7,17 @@ mod links;
 mod search;
 
 use links::Links;
-pub(super) use search::Found;
 use search::choose;
+pub(super) use search::{Found, Rules};
 
 use super::store::Vectors;
 
 /// Levels above this one would be empty up to 2^64 vectors at M = 16.
-const MAX_LEVEL: usize = 16;
+pub(crate) const MAX_LEVEL: usize = 16;
+
+/// Neighbours that are compared with each other. More than a node has up to M = 64; above it the work is to grow no faster
+/// than the number of links.
+const MAX_COMPARED: usize = 128;
 
 #[derive(Clone, Debug)]
 pub(super) struct Graph {
@@ -30,10 +34,17 @@ impl Graph {
         Self { links: Links::new(most), entry: None, most, ef_construction, random: seed }
     }
 
-    /// Adds the last vector of the store, with `ef` instead of EF_CONSTRUCTION if given.
-    pub(super) fn push(&mut self, vectors: &Vectors, slot: u32, ef: Option<usize>) {
+    /// Adds the last vector of the store, with `ef` instead of EF_CONSTRUCTION if given. The level follows from `random`, or
+    /// from a number that the graph draws.
+    pub(super) fn push(&mut self, vectors: &Vectors, slot: u32, ef: Option<usize>, random: Option<u64>) {
         let ef = ef.unwrap_or(self.ef_construction);
-        let level = self.random_level();
+        let level = match random {
+            Some(random) => self.level_of(random),
+            None => {
+                self.random = self.random.wrapping_add(0x9e37_79b9_7f4a_7c15);
+                self.level_of(self.random)
+            }
+        };
         self.links.push(slot, level);
         let Some(entry) = self.entry else {
             self.entry = Some(slot);
@@ -46,7 +57,7 @@ impl Graph {
             near = self.greedy(vectors, query, near, level);
         }
         for level in (0..=level.min(top)).rev() {
-            let found = self.beam(vectors, query, near, level, ef, None, None);
+            let found = self.beam(vectors, query, near, level, ef, Rules::default());
             near = found.first().copied().unwrap_or(near);
             self.connect(vectors, level, slot, &found);
         }
@@ -56,15 +67,28 @@ impl Graph {
     }
 
     /// A level with the probability M^−level.
-    fn random_level(&mut self) -> usize {
+    fn level_of(&self, random: u64) -> usize {
         // SplitMix64.
-        self.random = self.random.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut mixed = self.random;
+        let mut mixed = random;
         mixed = (mixed ^ mixed >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
         mixed ^= mixed >> 31;
         let uniform = ((mixed >> 11) as f64 + 1.0) / (1_u64 << 53) as f64;
         ((-uniform.ln() / (self.most as f64).ln()) as usize).min(MAX_LEVEL)
+    }
+
+    /// A graph of nodes with the links that they had, by slot, from level 0 up. The caller has checked that all links go both
+    /// ways, to other nodes, on levels that both have.
+    pub(super) fn restore(&mut self, nodes: Vec<Vec<Vec<u32>>>) {
+        self.links.make_room_for(&nodes);
+        for (slot, levels) in nodes.into_iter().enumerate() {
+            let (slot, level) = (slot as u32, levels.len() - 1);
+            if self.entry.is_none_or(|entry| level > self.links.level(entry)) {
+                self.entry = Some(slot);
+            }
+            self.links.push(slot, level);
+            levels.into_iter().enumerate().for_each(|(level, links)| self.links.restore(level, slot, links));
+        }
     }
 
     /// Links a node to the best of its candidates, nearest first.
@@ -112,7 +136,8 @@ impl Graph {
         let may_drop = |found: &Found| found.slot == slot || self.links.of(level, found.slot).len() > self.most / 2;
         let (mut kept, mut redundant): (Vec<Found>, Option<Found>) = (Vec::new(), None);
         for found in &all {
-            if kept.iter().any(|near| vectors.between(near.slot, found.slot) <= found.distance) {
+            let nearest = &kept[..kept.len().min(MAX_COMPARED)];
+            if nearest.iter().any(|near| vectors.between(near.slot, found.slot) <= found.distance) {
                 redundant = if may_drop(found) { Some(*found) } else { redundant };
             } else {
                 kept.push(*found);
@@ -143,7 +168,7 @@ impl Graph {
             for neighbour in &neighbours {
                 self.links.unlink(level, slot, *neighbour);
             }
-            self.rejoin(vectors, level, &neighbours);
+            neighbours.chunks(MAX_COMPARED).for_each(|some| self.rejoin(vectors, level, some));
             let alone = neighbours.into_iter().filter(|at| self.links.of(level, *at).is_empty());
             lonely.extend(alone.map(|at| (level, at)));
         }
@@ -169,7 +194,14 @@ impl Graph {
             near = self.greedy(vectors, query, near, level);
         }
         let is_other = |found: u32| found != slot;
-        let found = self.beam(vectors, query, near, level, self.ef_construction, Some(&is_other), None);
+        let found = self.beam(
+            vectors,
+            query,
+            near,
+            level,
+            self.ef_construction,
+            Rules { accept: Some(&is_other), ..Rules::default() },
+        );
         self.connect(vectors, level, slot, &found);
     }
 

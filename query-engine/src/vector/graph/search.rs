@@ -61,8 +61,17 @@ pub(super) fn choose(vectors: &Vectors, candidates: &[Found], most: usize) -> Ve
     chosen
 }
 
+/// The nodes that a search finds, and when it ends.
+#[derive(Clone, Copy, Default)]
+pub(in crate::vector) struct Rules<'a> {
+    pub(in crate::vector) accept: Option<&'a Accept<'a>>,
+    pub(in crate::vector) is_over: Option<&'a IsOver<'a>>,
+    /// The most nodes whose neighbours are looked at.
+    pub(in crate::vector) max_visits: Option<usize>,
+}
+
 /// Nodes between two questions whether the query is over.
-const ASK_EVERY: u32 = 64;
+const ASK_EVERY: usize = 64;
 
 impl Graph {
     /// Walks to the nearest node of a level, always to the best neighbour.
@@ -79,7 +88,6 @@ impl Graph {
     }
 
     /// The `ef` nearest accepted nodes of a level that a best-first search finds, sorted.
-    #[expect(clippy::too_many_arguments, reason = "a struct for them would be made at each call and read once")]
     pub(super) fn beam(
         &self,
         vectors: &Vectors,
@@ -87,17 +95,20 @@ impl Graph {
         start: Found,
         level: usize,
         ef: usize,
-        accept: Option<&Accept<'_>>,
-        is_over: Option<&IsOver<'_>>,
+        rules: Rules<'_>,
     ) -> Vec<Found> {
+        let Rules { accept, is_over, max_visits } = rules;
         let accepts = |slot| accept.is_none_or(|accept| accept(slot));
         let mut seen = Seen::new(self.links.len());
         let mut open = BinaryHeap::from([Reverse(start)]);
         let mut best = BinaryHeap::new();
         seen.insert(start.slot);
         best.extend(accepts(start.slot).then_some(start));
-        let mut visited = 0_u32;
+        let mut visited = 0_usize;
         while let Some(Reverse(next)) = open.pop() {
+            if max_visits.is_some_and(|most| visited >= most) {
+                break;
+            }
             let worst = |best: &BinaryHeap<Found>| best.peek().filter(|_| best.len() >= ef).map(|found| found.distance);
             if worst(&best).is_some_and(|worst| next.distance > worst) {
                 break;
@@ -132,15 +143,14 @@ impl Graph {
         vectors: &Vectors,
         query: Row<'_>,
         ef: usize,
-        accept: Option<&Accept<'_>>,
-        is_over: Option<&IsOver<'_>>,
+        rules: Rules<'_>,
     ) -> Vec<Found> {
         let Some(entry) = self.entry else { return Vec::new() };
         let mut near = Found { distance: vectors.distance(query, entry), slot: entry };
         for level in (1..=self.links.level(entry)).rev() {
             near = self.greedy(vectors, query, near, level);
         }
-        self.beam(vectors, query, near, 0, ef, accept, is_over)
+        self.beam(vectors, query, near, 0, ef, rules)
     }
 
     /// Accepted nodes at most `radius` away that can be reached over nodes at most `reach` away, from the nearest ones on.
@@ -153,13 +163,13 @@ impl Graph {
         accept: Option<&Accept<'_>>,
         is_over: Option<&IsOver<'_>>,
     ) -> Vec<Found> {
-        let mut open = self.nearest(vectors, query, ef, None, is_over);
+        let mut open = self.nearest(vectors, query, ef, Rules { is_over, ..Rules::default() });
         open.retain(|found| found.distance <= reach);
         let mut seen = Seen::new(self.links.len());
         for found in &open {
             seen.insert(found.slot);
         }
-        let (mut within, mut visited) = (Vec::new(), 0_u32);
+        let (mut within, mut visited) = (Vec::new(), 0_usize);
         while let Some(next) = open.pop() {
             visited += 1;
             if visited.is_multiple_of(ASK_EVERY) && is_over.is_some_and(|is_over| is_over()) {

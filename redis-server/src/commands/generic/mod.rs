@@ -133,7 +133,7 @@ fn scan_keys(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
 }
 
 /// The names of all types.
-const TYPES: [&str; 8] = ["string", "list", "set", "zset", "hash", "stream", "ReJSON-RL", "MBbloom--"];
+const TYPES: [&str; 9] = ["string", "list", "set", "zset", "hash", "stream", "ReJSON-RL", "MBbloom--", "vectorset"];
 
 const READ: Flags = Flags::READONLY.and(Flags::FAST);
 const WRITE: Flags = Flags::WRITE.and(Flags::FAST);

@@ -57,7 +57,7 @@ const NEWER: &[&str] = &[
 ];
 
 /// Groups of commands that the genuine server has by modules.
-const OF_MODULES: &[&str] = &["json.", "bf.", "ft."];
+const OF_MODULES: &[&str] = &["json.", "bf.", "ft.", "v"];
 
 /// Commands that take more arguments since: `WITHSCORE`.
 const LONGER: &[&str] = &["zrank", "zrevrank"];

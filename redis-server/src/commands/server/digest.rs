@@ -78,6 +78,19 @@ impl Digest {
                 }
             }
             ValueRef::Json(json) => self.append_json(json.root()),
+            ValueRef::VectorSet(set) => {
+                let size = Self::of([set.len().to_string().as_bytes(), set.dimensions().to_string().as_bytes()]);
+                let mut all = Self::default();
+                all.add(&size.0);
+                for node in set.nodes() {
+                    let mut one = Self::of([&node.vector, node.name]);
+                    if !node.attributes.is_empty() {
+                        one.append(node.attributes);
+                    }
+                    all.add(&one.0);
+                }
+                self.add(&all.0);
+            }
             ValueRef::Bloom(filter) => {
                 self.append(&filter.header());
                 filter.parts().for_each(|(_, bits)| self.append(bits));
@@ -125,7 +138,7 @@ fn kind(value: ValueRef<'_>) -> u32 {
         ValueRef::Set(_) => 2,
         ValueRef::SortedSet(_) => 3,
         ValueRef::Hash(_) => 4,
-        ValueRef::Json(_) | ValueRef::Bloom(_) => 5,
+        ValueRef::Json(_) | ValueRef::Bloom(_) | ValueRef::VectorSet(_) => 5,
         ValueRef::Stream(_) => 6,
     }
 }

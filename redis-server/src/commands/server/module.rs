@@ -24,6 +24,8 @@ pub(super) const BUILT_IN: &[BuiltIn] = &[
     BuiltIn { name: "ReJSON", version: 20800 },
     #[cfg(feature = "search")]
     BuiltIn { name: "search", version: 21005 },
+    #[cfg(feature = "vector-sets")]
+    BuiltIn { name: "vectorset", version: 1 },
 ];
 
 /// MODULE LIST

@@ -56,7 +56,8 @@ fn describe(entry: &Entry) -> Vec<Vec<u8>> {
         | ValueRef::SortedSet(_)
         | ValueRef::Stream(_)
         | ValueRef::Json(_)
-        | ValueRef::Bloom(_) => unreachable!(),
+        | ValueRef::Bloom(_)
+        | ValueRef::VectorSet(_) => unreachable!(),
     }
 }
 

@@ -148,6 +148,8 @@ impl<P: Put> PlainWriter<P> {
             }
             ValueRef::Stream(stream) => self.stream(key, stream),
             // Without the commands of its type only RESTORE makes a value.
+            // No command says where an element stands in the graph, nor how it is quantised.
+            ValueRef::VectorSet(_) => self.restore(key, value),
             ValueRef::Json(_) if cfg!(not(feature = "json")) => self.restore(key, value),
             ValueRef::Bloom(_) if cfg!(not(feature = "bloom")) => self.restore(key, value),
             ValueRef::Json(json) => {

@@ -56,7 +56,7 @@ pub(super) fn kind(value: ValueRef<'_>, fork: Fork) -> u8 {
         ValueRef::SortedSet(set) if set.encoding() == "listpack" => kind::SORTED_SET_LISTPACK,
         ValueRef::SortedSet(_) => kind::SORTED_SET,
         ValueRef::Stream(_) => kind::STREAM_2,
-        ValueRef::Json(_) | ValueRef::Bloom(_) => kind::MODULE_2,
+        ValueRef::Json(_) | ValueRef::Bloom(_) | ValueRef::VectorSet(_) => kind::MODULE_2,
     }
 }
 
@@ -73,6 +73,7 @@ pub(super) fn value(out: &mut impl Sink, value: ValueRef<'_>, fork: Fork) {
         ValueRef::Stream(stream) => super::stream::save(out, stream),
         ValueRef::Json(json) => super::module::save_json(out, json),
         ValueRef::Bloom(filter) => super::module::save_bloom(out, filter),
+        ValueRef::VectorSet(set) => super::module::save_vector_set(out, set),
     }
 }
 

@@ -4,6 +4,7 @@ use crate::protocol::oracle::{Oracle, Reply};
 use crate::types::bloom::Bloom;
 use crate::types::json::Json;
 use crate::types::testing::Rng;
+use crate::types::vector_set::{Projection, Quantization, VectorSet, VectorSetOptions};
 use crate::types::{
     Group, Hash, Idempotence, IdmpLimits, List, Listpack, Set, SortedSet, Stream, StreamId, StreamLimits,
 };
@@ -62,13 +63,35 @@ fn values() -> Vec<Loaded<'static>> {
 /// Values of the types that the genuine server has by modules.
 fn of_modules() -> impl Iterator<Item = Loaded<'static>> {
     let filters = [bloom(Some(2)), bloom(None)].map(|filter| Object::Bloom(Box::new(filter)));
-    filters.into_iter().chain([Object::Json(Box::new(json(10)))]).map(Loaded::Object)
+    let sets = [(Quantization::None, 70), (Quantization::Q8, 4), (Quantization::Binary, 4)];
+    let sets = sets.map(|(quantization, m)| {
+        Object::VectorSet(Box::new(vector_set(VectorSetOptions { quantization, m, projection: None })))
+    });
+    let projection = Some(Projection::hadamard(5, 3).unwrap());
+    let reduced = vector_set(VectorSetOptions { projection, ..VectorSetOptions::default() });
+    let others = [Object::Json(Box::new(json(10))), Object::VectorSet(Box::new(reduced))];
+    filters.into_iter().chain(others).chain(sets).map(Loaded::Object)
 }
 
 /// A document of about so many values; the text of a large one is written in pieces.
 fn json(values: usize) -> Json {
     let elements: Vec<String> = (0..values).map(|n| format!("{{\"n\":{n},\"s\":\"é{n}\",\"d\":{n}.25}}")).collect();
     Json::parse(format!("[{},null,true,{{}}]", elements.join(",")).as_bytes()).unwrap()
+}
+
+/// A set of which some elements have changed and gone.
+fn vector_set(options: VectorSetOptions) -> VectorSet {
+    let mut set = VectorSet::new(5, options).unwrap();
+    for n in 0..16_u32 {
+        let name = (n % 12).to_string();
+        let vector: Vec<f32> = (0..5).map(|at| ((n * 7 + at * 13) % 19) as f32 - 9.0).collect();
+        set.add(name.as_bytes(), &vector, None).unwrap();
+        if n % 3 == 0 {
+            set.set_attributes(name.as_bytes(), b"{\"a\":1}");
+        }
+    }
+    set.remove(b"4");
+    set
 }
 
 /// A filter that has grown, unless it may not.
@@ -433,7 +456,7 @@ fn files_survive_in_pieces() {
         for piece in [5000, usize::MAX / 2] {
             let records = records(&file, piece, true).unwrap();
             assert_eq!(records.iter().map(|(_, dump, _)| dump.clone()).collect::<Vec<_>>(), expected);
-            assert_eq!(records.iter().filter(|(.., at)| at.is_some()).count(), 3);
+            assert_eq!(records.iter().filter(|(.., at)| at.is_some()).count(), 4);
         }
     }
 }

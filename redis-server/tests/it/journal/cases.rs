@@ -299,6 +299,11 @@ pub(super) const NEWER: &[(&str, &str)] = &[
         "JSON.SET d $ [1,[2,3],true] / JSON.CLEAR d $[1] / JSON.CLEAR d $[1] / JSON.DEL d $[9] / JSON.FORGET d $[2] / JSON.MERGE d $[1] {} / JSON.MSET d $ {json} e $ 1 / JSON.STRAPPEND d $ {json} / JSON.STRAPPEND e $ {json} / JSON.DEL d / JSON.DEL d",
         "JSON.SET d $ [1,[2,3],true]\nJSON.CLEAR d $[1]\nJSON.FORGET d $[2]\nJSON.MERGE d $[1] {}\nJSON.MSET d $ \\\"x\\\" e $ 1\nJSON.STRAPPEND d $ \\\"x\\\"\nJSON.DEL d",
     ),
+    // Of vector sets, as they are said: equal calls make equal graphs.
+    (
+        "VADD v VALUES 2 1 2 a / VADD v VALUES 2 1 3 a CAS / VADD v VALUES 2 0 1 b SETATTR {json} / VSETATTR v a {json} / VSETATTR v none {json} / VSIM v ELE a / VREM v none / VREM v a / VREM v b / VREM v b",
+        "VADD v VALUES 2 1 2 a\nVADD v VALUES 2 1 3 a CAS\nVADD v VALUES 2 0 1 b SETATTR \\\"x\\\"\nVSETATTR v a \\\"x\\\"\nVREM v a\nVREM v b",
+    ),
     (
         "BF.RESERVE f 0.01 100 / BF.ADD f a / BF.ADD f a / BF.MADD f a b / BF.MADD f a b / BF.INSERT g ITEMS a / BF.LOADCHUNK g 145 x",
         "BF.RESERVE f 0.01 100\nBF.ADD f a\nBF.MADD f a b\nBF.INSERT g ITEMS a\nBF.LOADCHUNK g 145 x",

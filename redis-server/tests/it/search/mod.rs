@@ -15,7 +15,7 @@ use crate::support::resp::{Value, take_bare_errors};
 use crate::support::server::Client;
 
 /// The words of a line; single or double quotes around a word hold spaces together.
-fn words(line: &str) -> Vec<String> {
+pub(crate) fn words(line: &str) -> Vec<String> {
     take_bare_errors();
     let (mut words, mut word, mut quote) = (Vec::new(), None::<String>, None);
     for c in line.chars() {

@@ -2,6 +2,7 @@
 
 pub(crate) mod genuine;
 pub(crate) mod process;
+pub(crate) mod recorded;
 pub(crate) mod resp;
 pub(crate) mod server;
 

@@ -1,9 +1,11 @@
 //! A value as text, with the properties that no command shows.
 
+use std::collections::BTreeMap;
 use std::fmt::{self, Write};
 use std::hash::{DefaultHasher, Hasher};
 
 use redis_server::keyspace::{Entry, ValueRef};
+use redis_server::types::vector_set::Node;
 use redis_server::types::{Group, Stream, StreamId};
 
 /// How much of a value a way of passing it on keeps.
@@ -52,6 +54,22 @@ pub(super) fn picture(entry: Option<&Entry>, now: u64, keeps: Keeps) -> String {
         }
         ValueRef::Stream(stream) => stream_in(&mut out, stream, keeps),
         ValueRef::Json(json) => out.push_str(&json.root().to_text()),
+        ValueRef::VectorSet(set) => {
+            _ = writeln!(out, "{} dimensions, {:?}", set.dimensions(), set.options());
+            let names: BTreeMap<u64, &[u8]> = set.nodes().map(|node| (node.id, node.name)).collect();
+            let links = |ids: &Vec<u64>| {
+                let mut linked: Vec<String> = ids.iter().map(|id| names[id].escape_ascii().to_string()).collect();
+                linked.sort_unstable();
+                linked.join(" ")
+            };
+            let node = |node: Node<'_>| {
+                let levels: Vec<String> = node.levels.iter().map(links).collect();
+                let (name, attributes) = (Shown(node.name).to_string(), Shown(node.attributes).to_string());
+                let (length, range) = (node.length.to_bits(), node.range.to_bits());
+                format!("{} {name} {attributes} {} {length:x} {range:x} {levels:?}", node.id, Shown(&node.vector))
+            };
+            sorted(&mut out, set.nodes().map(node));
+        }
         ValueRef::Bloom(filter) => {
             _ = writeln!(out, "{:?}", filter.shape());
             filter.parts().for_each(|(shape, bits)| _ = writeln!(out, "{shape:?} {}", Shown(bits)));

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use redis_server::keyspace::ValueRef;
 use redis_server::types::hyperloglog;
+use redis_server::types::vector_set::{Quantization, VectorSet};
 use redis_server::types::{Group, Hash, Stream, StreamId};
 
 /// A value, as tests of shapes look at it.
@@ -200,6 +201,18 @@ const SHAPES: &[Shape] = &[
         "full, and does not grow",
         |seen| matches!(seen.value, ValueRef::Bloom(it) if it.growth().is_none() && it.items() >= it.capacity()),
     ),
+    ("vectorset", "single element", |seen| vectors(seen, |set| set.len() == 1)),
+    ("vectorset", "several levels", |seen| vectors(seen, |set| set.max_level() > 0)),
+    ("vectorset", "with attributes", |seen| vectors(seen, |set| set.attributed() > 0)),
+    ("vectorset", "without attributes", |seen| vectors(seen, |set| set.attributed() == 0)),
+    ("vectorset", "floats", |seen| vectors(seen, |set| set.options().quantization == Quantization::None)),
+    ("vectorset", "bytes", |seen| vectors(seen, |set| set.options().quantization == Quantization::Q8)),
+    ("vectorset", "bits", |seen| vectors(seen, |set| set.options().quantization == Quantization::Binary)),
+    ("vectorset", "projection", |seen| vectors(seen, |set| set.options().projection.is_some())),
+    ("vectorset", "more links than fit in rows", |seen| vectors(seen, |set| set.options().m > 64)),
+    ("vectorset", "element without a name", |seen| vectors(seen, |set| set.contains(b""))),
+    ("vectorset", "element that is an integer", |seen| vectors(seen, |set| set.contains(b"127"))),
+    ("vectorset", "numbers with gaps", |seen| vectors(seen, |set| set.last_id() > set.len() as u64)),
     ("MBbloom--", "grows to the same size", |seen| bloom(seen, |_, _, growth| growth == Some(1))),
 ];
 
@@ -353,6 +366,10 @@ fn pending(seen: &Seen<'_>, has: impl Fn(u64, u64) -> bool) -> bool {
 
 fn json(seen: &Seen<'_>, has: impl Fn(&str) -> bool) -> bool {
     matches!(seen.value, ValueRef::Json(json) if has(&json.root().to_text()))
+}
+
+fn vectors(seen: &Seen<'_>, has: impl Fn(&VectorSet) -> bool) -> bool {
+    matches!(seen.value, ValueRef::VectorSet(set) if has(set))
 }
 
 fn bloom(seen: &Seen<'_>, has: impl Fn(usize, u64, Option<u32>) -> bool) -> bool {

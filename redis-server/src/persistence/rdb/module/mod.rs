@@ -1,9 +1,13 @@
-//! Values of modules: those of RedisJSON and RedisBloom, which the server has as types of its own.
+//! Values of modules: those of RedisJSON, RedisBloom and vector sets, which the server has as types of its own.
 //!
 //! Such a value begins with the number of its type, a name of nine characters and a version
 //! (<https://redis.io/docs/latest/develop/reference/modules/modules-native-types/>), and is a list of numbers and strings, each
 //! behind an opcode, that a zero ends. A document is one string, its text; a filter is the numbers of its chain, and then those of each
 //! filter with its bits.
+
+mod vector_set;
+
+pub(super) use vector_set::save as save_vector_set;
 
 use super::reader::Reader;
 use super::save::{self, Sink, len};
@@ -15,6 +19,8 @@ use crate::types::json::Json;
 const JSON: u64 = id(b"ReJSON-RL", 3);
 /// RedisBloom's filters, with how much the next one is larger.
 const BLOOM: u64 = id(b"MBbloom--", 4);
+/// Vector sets of Redis 8.
+const VECTOR_SET: u64 = id(b"vectorset", 0);
 
 /// The opcodes in front of numbers and strings.
 mod opcode {
@@ -56,7 +62,7 @@ pub(super) fn name(id: u64) -> String {
 
 /// Whether values of a type are read.
 pub(super) fn is_known(id: u64) -> bool {
-    matches!(id, JSON | BLOOM)
+    matches!(id, JSON | BLOOM | VECTOR_SET)
 }
 
 fn number(out: &mut impl Sink, number: u64) {
@@ -123,6 +129,7 @@ pub(super) fn load(reader: &mut Reader<'_>) -> Option<Object> {
             Object::Json(Box::new(Json::parse(&reader.string()?).ok()?))
         }
         BLOOM => Object::Bloom(Box::new(bloom(reader)?)),
+        VECTOR_SET => Object::VectorSet(Box::new(vector_set::load(reader)?)),
         _ => return None,
     };
     expect(reader, opcode::END)?;
