@@ -213,7 +213,7 @@ fn ratios(header: &Header, result: &ScenarioResult<'_>) -> Option<Table> {
     (!subjects.is_empty()).then_some(Table { header: names, rows })
 }
 
-/// A ratio, its interval, and the verdict: `0.812 [0.79, 0.83] better`. What is void has no interval.
+/// A ratio, its interval, and the verdict: `0.812 [0.79, 0.83] better`. A void ratio has no interval.
 #[must_use]
 pub fn ratio_text(judged: &Judged) -> String {
     let Judged { comparison, estimate, verdict } = judged;
