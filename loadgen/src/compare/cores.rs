@@ -25,6 +25,16 @@ impl TryFrom<String> for Cores {
     }
 }
 
+impl Cores {
+    /// How many there are.
+    pub(crate) fn count(&self) -> usize {
+        let mut numbers = self.numbers.clone();
+        numbers.sort_unstable();
+        numbers.dedup();
+        numbers.len()
+    }
+}
+
 /// As it was written.
 impl fmt::Display for Cores {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

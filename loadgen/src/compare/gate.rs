@@ -6,10 +6,11 @@ use std::fmt;
 
 use super::analysis;
 use super::metric::Metric;
-use super::record::{Record, Run};
+use super::record::Record;
 use super::report::factor;
-use super::stats::{self, ERROR, FEWEST_PAIRS, Ratio, holm};
-use super::validity::{is_disturbed, is_generator_bound};
+use super::stats::{self, Estimate, FEWEST_PAIRS, Ratio};
+use super::validity::is_disturbed;
+use super::verdict::{Side, Void};
 use crate::number;
 use crate::record::Outcome;
 
@@ -111,12 +112,12 @@ pub fn judge(old: &Record, new: &Record, rules: &Rules) -> Result<Gate, String> 
             if !wanted || rules.relative_to.as_ref() == Some(subject) {
                 continue;
             }
-            let [before, after] = [old, new].map(|record| of_scenario(record, &scenario.name, subject));
-            if before.is_empty() {
+            let [before, after] = [old, new].map(|record| analysis::side(record, &scenario.name, subject));
+            if before.rounds.is_empty() {
                 continue;
             }
             let what = format!("{}: {subject}", scenario.name);
-            if after.is_empty() {
+            if after.rounds.is_empty() {
                 let text = format!("{what}: the new record has no results");
                 findings.push(Finding { judgement: Judgement::Missing, text });
                 continue;
@@ -124,7 +125,7 @@ pub fn judge(old: &Record, new: &Record, rules: &Rules) -> Result<Gate, String> 
             for metric in &rules.metrics {
                 let reference = rules.relative_to.as_ref();
                 let references =
-                    reference.map(|name| [old, new].map(|record| of_scenario(record, &scenario.name, name)));
+                    reference.map(|name| [old, new].map(|record| analysis::side(record, &scenario.name, name)));
                 let [before, after] = match &references {
                     None => [Sample::own(*metric, &before), Sample::own(*metric, &after)],
                     Some([old, new]) => {
@@ -133,16 +134,11 @@ pub fn judge(old: &Record, new: &Record, rules: &Rules) -> Result<Gate, String> 
                 };
                 compared.extend(Compared::new(*metric, &what, before, after));
             }
-            findings.push(of_failures(&what, &before, &after));
+            findings.push(of_failures(&what, &before.rounds, &after.rounds));
         }
     }
     findings.extend(judged(compared, rules));
     Ok(Gate { findings })
-}
-
-fn of_scenario<'a>(record: &'a Record, scenario: &str, subject: &str) -> BTreeMap<usize, &'a Outcome> {
-    let runs: Vec<&Run> = record.runs.iter().filter(|run| run.scenario == scenario).collect();
-    analysis::rounds(&runs, subject)
 }
 
 /// A metric's values in a record, of the rounds that were not disturbed.
@@ -154,31 +150,37 @@ struct Sample {
     of_generator: bool,
 }
 
+/// A subject, and its run of a round.
+type Ran<'a> = (&'a Side<'a>, &'a Outcome);
+
 impl Sample {
-    fn own(metric: Metric, rounds: &BTreeMap<usize, &Outcome>) -> Self {
-        Self::of(metric, rounds.values().map(|outcome| (metric.of(outcome), vec![*outcome])))
+    fn own(metric: Metric, own: &Side<'_>) -> Self {
+        Self::of(metric, own.rounds.values().map(|outcome| (metric.of(outcome), vec![(own, *outcome)])))
     }
 
     /// Shares of the reference's value in the same round.
-    fn relative(metric: Metric, own: &BTreeMap<usize, &Outcome>, reference: &BTreeMap<usize, &Outcome>) -> Self {
-        let pairs = own.iter().filter_map(|(round, own)| Some((*own, *reference.get(round)?)));
-        Self::of(
-            metric,
-            pairs.map(|(own, reference)| {
-                let share = metric.of(own).zip(metric.of(reference).filter(|value| *value > 0.0));
-                (share.map(|(own, reference)| own / reference), vec![own, reference])
-            }),
-        )
+    fn relative(metric: Metric, own: &Side<'_>, reference: &Side<'_>) -> Self {
+        let pairs = own.rounds.iter().filter_map(|(round, own)| Some((*own, *reference.rounds.get(round)?)));
+        let runs = pairs.map(|(run, other)| {
+            let share = metric.of(run).zip(metric.of(other).filter(|value| *value > 0.0));
+            (share.map(|(own, reference)| own / reference), vec![(own, run), (reference, other)])
+        });
+        Self::of(metric, runs)
     }
 
-    fn of<'a>(metric: Metric, rounds: impl Iterator<Item = (Option<f64>, Vec<&'a Outcome>)>) -> Self {
-        let known: Vec<(f64, Vec<&Outcome>)> = rounds.filter_map(|(value, runs)| Some((value?, runs))).collect();
-        let calm: Vec<_> = known.iter().filter(|(_, runs)| !runs.iter().any(|run| is_disturbed(run))).collect();
-        let bound = calm.iter().any(|(_, runs)| runs.iter().any(|run| is_generator_bound(run)));
+    fn of<'a>(metric: Metric, rounds: impl Iterator<Item = (Option<f64>, Vec<Ran<'a>>)>) -> Self {
+        let known: Vec<(f64, Vec<Ran<'_>>)> = rounds.filter_map(|(value, runs)| Some((value?, runs))).collect();
+        let calm = || known.iter().filter(|(_, runs)| !runs.iter().any(|(_, run)| is_disturbed(run)));
+        let of_generator = |place: usize| {
+            let mut runs = calm().filter_map(|(_, runs)| runs.get(place)).peekable();
+            let side = runs.peek().map(|(side, _)| *side);
+            let limit = side.and_then(|side| side.limit(metric, runs.map(|(_, run)| *run)));
+            limit == Some(Void::GeneratorBound) || limit == Some(Void::BothSaturated) && metric != Metric::Throughput
+        };
         Self {
-            values: calm.iter().map(|(value, _)| *value).collect(),
+            values: calm().map(|(value, _)| *value).collect(),
             known: !known.is_empty(),
-            of_generator: bound && metric.is_of_generator(),
+            of_generator: of_generator(0) || of_generator(1),
         }
     }
 }
@@ -214,14 +216,14 @@ impl Compared {
         }
     }
 
-    fn text(&self, rules: &Rules) -> String {
+    fn text(&self, rules: &Rules, estimate: Option<Estimate>) -> String {
         let show = |sample: &Sample| match &rules.relative_to {
             _ if sample.values.is_empty() => "?".to_owned(),
             None => self.metric.text(stats::median(&sample.values)),
             Some(name) => format!("{} of {name}", factor(stats::median(&sample.values))),
         };
-        let ratio = self.ratio.map_or(String::new(), |Ratio { estimate, .. }| {
-            format!(", ratio {} [{}, {}]", factor(estimate.value), factor(estimate.low), factor(estimate.high))
+        let ratio = estimate.map_or(String::new(), |Estimate { value, low, high }| {
+            format!(", ratio {} [{}, {}]", factor(value), factor(low), factor(high))
         });
         let limit = factor(limit(self.metric, rules.most));
         let (before, after) = (show(&self.before), show(&self.after));
@@ -229,31 +231,23 @@ impl Compared {
     }
 }
 
-/// A regression is claimed if all claims together are wrong in 5 % of all cases (Holm). That all is fine needs every interval
-/// to be on the right side, which no number of metrics makes easier.
+/// All intervals are one family: in 95 % of all cases all of them hold their true ratios, and no judgement is wrong.
 fn judged(compared: Vec<Compared>, rules: &Rules) -> Vec<Finding> {
-    let beyond = |one: &Compared, ratio: &Ratio| {
-        let limit = limit(one.metric, rules.most);
-        let is_beyond = (ratio.estimate.value > limit) != one.metric.more_is_better();
-        (is_beyond, ratio.improbability_of(limit))
-    };
-    let valid = compared.iter().filter_map(|one| Some(beyond(one, &one.valid()?)));
-    let claims = holm(&valid.map(|(is_beyond, chance)| if is_beyond { chance } else { 1.0 }).collect::<Vec<_>>());
-    let mut claims = claims.into_iter();
+    let family = compared.iter().filter(|one| one.after.known && one.valid().is_some()).count();
     let judge = |one: Compared| {
-        let judgement = match one.valid() {
-            _ if !one.after.known => {
-                let text = format!("{}: the new record does not know it", one.what);
-                return Finding { judgement: Judgement::Missing, text };
+        if !one.after.known {
+            let text = format!("{}: the new record does not know it", one.what);
+            return Finding { judgement: Judgement::Missing, text };
+        }
+        let limit = limit(one.metric, rules.most);
+        let judgement = match one.valid().map(|ratio| ratio.among(family)) {
+            Some(Estimate { low, high, .. }) if low > limit || high < limit => {
+                if (low > limit) == one.metric.more_is_better() { Judgement::Fine } else { Judgement::Regression }
             }
-            None => Judgement::Inconclusive,
-            Some(ratio) => match (beyond(&one, &ratio), claims.next().unwrap_or(1.0)) {
-                ((true, _), claim) if claim <= ERROR => Judgement::Regression,
-                ((false, chance), _) if chance <= ERROR => Judgement::Fine,
-                _ => Judgement::Inconclusive,
-            },
+            _ => Judgement::Inconclusive,
         };
-        Finding { judgement, text: one.text(rules) }
+        let estimate = one.ratio.map(|ratio| ratio.among(family));
+        Finding { judgement, text: one.text(rules, estimate) }
     };
     compared.into_iter().map(judge).collect()
 }

@@ -40,8 +40,8 @@ pub use ready::Ready;
 pub use record::{
     End, FORMAT, FailedRun, Header, Line, OfferedRate, Record, Run, ScenarioHeader, Stored, SubjectHeader, Writer,
 };
-pub use report::{TEXTS, Table, factor, legend, offered, ratio_text};
+pub use report::{PROCESSORS_USED, TEXTS, Table, factor, legend, offered, ratio_text, used};
 pub use run::{Surroundings, run};
-pub use validity::{is_disturbed, is_generator_bound};
-pub use verdict::{Comparison, MARGIN, Verdict, Void, verdicts};
+pub use validity::{is_disturbed, is_generator_saturated, is_saturated, processors_used};
+pub use verdict::{Comparison, Judged, MARGIN, Side, Verdict, Void, verdicts};
 pub use words::Words;

@@ -4,7 +4,7 @@ use super::analysis::{self, ScenarioResult, SubjectResult};
 use super::metric::Metric;
 use super::record::{Header, Record};
 use super::stats::{ERROR, Estimate};
-use super::verdict::{Comparison, MARGIN, Verdict, Void};
+use super::verdict::{Judged, MARGIN, Verdict, Void};
 use crate::number;
 
 /// A part of a report.
@@ -49,7 +49,7 @@ pub(crate) fn parts(record: &Record) -> Vec<Part<'_>> {
     parts.push(Part::Text(setting(header)));
     parts.push(Part::Table(subjects(header)));
     let results = analysis::scenarios(record);
-    let legend = legend(&voids(&results));
+    let legend = legend(&reasons(&results));
     for result in results {
         let scenario = &header.scenarios[result.index];
         parts.push(Part::Heading(scenario.name.clone()));
@@ -89,14 +89,15 @@ pub fn offered(record: &Record, scenario: &str) -> Option<String> {
 #[must_use]
 pub fn legend(void: &[Void]) -> String {
     let mut text = format!(
-        "Values are medians over the rounds; CPU time, memory and context switches are the server's; of programs that ask the CPU time is their own. A ratio is the geometric mean \
-         over pairs of runs of the same round, in brackets its 95 % interval, Student's corrected for skewness; rounds that other \
-         programs disturbed do not count. \u{201c}Better\u{201d} and \u{201c}worse\u{201d}: the interval leaves out 1; \
-         \u{201c}equivalent\u{201d}: all of it lies within {:.0} % of 1; \u{201c}inconclusive\u{201d}: neither, more rounds are needed. All verdicts are judged as one \
-         family (Holm), so that the chance of any wrong one among them is {:.0} %. Latencies count from the time at which a \
-         request was intended to be sent.",
+        "Values are medians over the rounds. CPU time, memory, context switches and processors used are the server's; of programs that ask \
+         they are their own. A server's CPU time per answer falls as its load grows, so compare it at a similar number of processors used. \
+         A ratio is the geometric mean over pairs of runs of the same round; rounds that other programs disturbed do not count. Brackets: \
+         its interval (Student's). All intervals of a report hold at once in {:.0} % of all cases (Bonferroni). \u{201c}Better\u{201d} and \
+         \u{201c}worse\u{201d}: the interval leaves out 1; \u{201c}equivalent\u{201d}: all of it lies within {:.0} % of 1; \
+         \u{201c}inconclusive\u{201d}: neither, more rounds are needed. Latencies count from the time at which a request was intended to \
+         be sent.",
+        (1.0 - ERROR) * 100.0,
         MARGIN * 100.0,
-        ERROR * 100.0
     );
     for reason in Void::ALL.iter().filter(|reason| void.contains(reason)) {
         text += &format!(" Void ({}): {reason}.", reason.letter());
@@ -104,14 +105,10 @@ pub fn legend(void: &[Void]) -> String {
     text
 }
 
-/// Why verdicts of these scenarios are void.
-fn voids(results: &[ScenarioResult<'_>]) -> Vec<Void> {
+/// The reasons beside these scenarios' ratios.
+fn reasons(results: &[ScenarioResult<'_>]) -> Vec<Void> {
     let all = results.iter().flat_map(|result| &result.subjects).flat_map(|subject| subject.ratios.values());
-    let of = |(_, verdict): &(Comparison, Verdict)| match verdict {
-        Verdict::Void(reason) => Some(*reason),
-        Verdict::Better | Verdict::Worse | Verdict::Equivalent | Verdict::Inconclusive => None,
-    };
-    all.filter_map(of).collect()
+    all.filter_map(Judged::reason).collect()
 }
 
 fn setting(header: &Header) -> String {
@@ -172,6 +169,8 @@ fn medians(result: &ScenarioResult<'_>) -> Table {
     let metrics = known(result);
     let mut header = vec!["subject".to_owned(), "rounds".to_owned()];
     header.extend(metrics.iter().map(|metric| metric.words().to_owned()));
+    let is_used = result.subjects.iter().any(|subject| subject.processors_used.is_some());
+    header.extend(is_used.then(|| PROCESSORS_USED.to_owned()));
     header.push("failures".to_owned());
     let row = |subject: &SubjectResult<'_>| {
         let mut row = vec![subject.name.to_owned(), subject.runs.to_string()];
@@ -179,6 +178,7 @@ fn medians(result: &ScenarioResult<'_>) -> Table {
             subject.medians.get(metric).map_or_else(|| "–".to_owned(), |found| metric.text(found.value))
         };
         row.extend(metrics.iter().map(cell));
+        row.extend(is_used.then(|| used(subject)));
         let failed: u64 = subject.failures.iter().map(|failure| failure.count).sum();
         row.push(match failed {
             0 => "0".to_owned(),
@@ -189,14 +189,22 @@ fn medians(result: &ScenarioResult<'_>) -> Table {
     Table { rows: result.subjects.iter().map(row).collect(), header }
 }
 
+/// The name of the column of [`used`].
+pub const PROCESSORS_USED: &str = "processors used";
+
+/// How many processors a subject used while it was measured.
+#[must_use]
+pub fn used(subject: &SubjectResult<'_>) -> String {
+    subject.processors_used.map_or_else(|| "–".to_owned(), |used| format!("{used:.2}"))
+}
+
 /// Ratios to the baseline, a row for each metric; nothing where no subject has one.
 fn ratios(header: &Header, result: &ScenarioResult<'_>) -> Option<Table> {
     let subjects: Vec<&SubjectResult<'_>> =
         result.subjects.iter().filter(|subject| !subject.ratios.is_empty()).collect();
     let row = |metric: Metric| {
-        let cell = |subject: &&SubjectResult<'_>| {
-            subject.ratios.get(&metric).map_or_else(|| "–".to_owned(), |(found, verdict)| ratio_text(found, *verdict))
-        };
+        let cell =
+            |subject: &&SubjectResult<'_>| subject.ratios.get(&metric).map_or_else(|| "–".to_owned(), ratio_text);
         std::iter::once(metric.words().to_owned()).chain(subjects.iter().map(cell)).collect()
     };
     let rows = known(result).into_iter().map(row).collect();
@@ -205,15 +213,18 @@ fn ratios(header: &Header, result: &ScenarioResult<'_>) -> Option<Table> {
     (!subjects.is_empty()).then_some(Table { header: names, rows })
 }
 
-/// A ratio, its interval, and the verdict: `0.812 [0.79, 0.83] better`.
+/// A ratio, its interval, and the verdict: `0.812 [0.79, 0.83] better`. A void ratio has no interval.
 #[must_use]
-pub fn ratio_text(found: &Comparison, verdict: Verdict) -> String {
-    let Some(ratio) = found.ratio else { return verdict.to_string() };
-    let Estimate { value, low, high } = ratio.estimate;
-    if ratio.pairs < 2 {
-        return format!("{} (one pair) {verdict}", factor(value));
+pub fn ratio_text(judged: &Judged) -> String {
+    let Judged { comparison, estimate, verdict } = judged;
+    let Some(Estimate { value, low, high }) = *estimate else { return verdict.to_string() };
+    match verdict {
+        Verdict::Void(_) => format!("{} {verdict}", factor(value)),
+        Verdict::Better | Verdict::Worse | Verdict::Equivalent | Verdict::Inconclusive => {
+            let mark = if comparison.both_saturated { " (s)" } else { "" };
+            format!("{} [{}, {}] {verdict}{mark}", factor(value), factor(low), factor(high))
+        }
     }
-    format!("{} [{}, {}] {verdict}", factor(value), factor(low), factor(high))
 }
 
 /// A ratio with digits enough to tell it from 1.

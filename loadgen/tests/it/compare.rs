@@ -320,7 +320,7 @@ fn the_same_plan_twice_gives_overlapping_intervals() {
             runs.iter().map(|run| run.outcome.per_second()).collect()
         };
         let pairs: Vec<(f64, f64)> = rate("again").into_iter().zip(rate("redis")).collect();
-        loadgen::compare::stats::paired_ratio(&pairs).unwrap().estimate
+        loadgen::compare::stats::paired_ratio(&pairs).unwrap().among(1)
     });
     println!("{intervals:?}");
     let [a, b] = intervals;

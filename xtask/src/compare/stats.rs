@@ -7,7 +7,7 @@ pub(crate) use loadgen::compare::stats::median;
 pub(crate) struct Ratio {
     /// The geometric mean of the pairs' ratios.
     pub(crate) mean: f64,
-    /// Its 95 % interval.
+    /// Its 95 % interval, by itself.
     pub(crate) interval: (f64, f64),
 }
 
@@ -15,7 +15,8 @@ pub(crate) struct Ratio {
 pub(crate) fn paired_ratio(ours: &[f64], theirs: &[f64]) -> Ratio {
     let pairs: Vec<(f64, f64)> = ours.iter().copied().zip(theirs.iter().copied()).collect();
     let (mean, interval) = stats::paired_ratio(&pairs).map_or((f64::NAN, (f64::NAN, f64::NAN)), |found| {
-        (found.estimate.value, (found.estimate.low, found.estimate.high))
+        let found = found.among(1);
+        (found.value, (found.low, found.high))
     });
     Ratio { mean, interval }
 }

@@ -1,53 +1,101 @@
-//! A finding's questions, answered from its records as one family of verdicts.
+//! The findings' questions, answered from their records as one family of verdicts.
 
 use std::fmt;
 
-use loadgen::compare::{Comparison, Metric, Verdict, Void, verdicts};
+use loadgen::compare::stats::Estimate;
+use loadgen::compare::{Comparison, Judged, Metric, Verdict, Void};
 
-use super::findings::{Expected, Finding, Question};
+use super::findings::{Expected, Finding, Findings, Question};
 use super::measured::Measured;
 
 /// One metric of a question.
 pub(super) struct Answer<'a> {
     pub(super) question: &'a Question,
-    pub(super) comparison: Comparison,
-    pub(super) verdict: Verdict,
+    pub(super) judged: Judged,
 }
 
-/// Answers all questions of a finding, metric by metric.
-pub(super) fn answers<'a>(finding: &'a Finding, measured: &Measured) -> Vec<Answer<'a>> {
-    let asked =
-        finding.questions.iter().flat_map(|question| question.metrics.iter().map(move |metric| (question, *metric)));
-    let (questions, family): (Vec<&Question>, Vec<Comparison>) =
-        asked.map(|(question, metric)| (question, measured.comparison(question, metric))).unzip();
-    let judged = verdicts(&family).into_iter().zip(family).zip(questions);
-    judged.map(|((verdict, comparison), question)| Answer { question, comparison, verdict }).collect()
+/// The metrics of the front table.
+pub(super) const FRONT: [Metric; 2] = [Metric::Cpu, Metric::P99];
+
+/// The chance of any wrong verdict is 5 %: one half for REPORT.md, one half for the other tables of the findings' pages. So a
+/// further question on a page cannot make an answer of REPORT.md undecided.
+const PARTS: usize = 2;
+
+/// Whether REPORT.md shows it: in the front table, as what was claimed, or as a reason.
+fn is_in_report(all: &Findings, finding: &Finding, question: &Question, metric: Metric) -> bool {
+    let is_reason = || {
+        let own = all.reasons.iter().filter(|reason| reason.finding == finding.id);
+        own.flat_map(|reason| &reason.shown).any(|shown| {
+            finding.asked(shown).is_some_and(|asked| std::ptr::eq(asked, question)) && shown.metrics.contains(&metric)
+        })
+    };
+    let is_front = std::ptr::eq(question, &raw const finding.questions[0]) && FRONT.contains(&metric);
+    is_front || question.claimed.is_some() || is_reason()
+}
+
+/// Answers all questions of the report, finding by finding, metric by metric.
+pub(super) fn answers<'a>(all: &'a Findings, measured: &[Measured]) -> Vec<Vec<Answer<'a>>> {
+    let of_finding = |(finding, own): (&'a Finding, &Measured)| -> Vec<(bool, &'a Question, Comparison)> {
+        let metrics = |question: &'a Question| question.metrics.iter().map(move |metric| (question, *metric));
+        let asked = finding.questions.iter().flat_map(metrics);
+        let compared = |(question, metric)| {
+            (is_in_report(all, finding, question, metric), question, own.comparison(question, metric))
+        };
+        asked.map(compared).collect()
+    };
+    let compared: Vec<Vec<_>> = all.findings.iter().zip(measured).map(of_finding).collect();
+    let size = |of_report: bool| {
+        let part =
+            compared.iter().flatten().filter(|(is_in_report, _, one)| *is_in_report == of_report && one.is_valid());
+        PARTS * part.count()
+    };
+    let (report, pages) = (size(true), size(false));
+    let answer = |(is_in_report, question, comparison): (bool, &'a Question, Comparison)| Answer {
+        question,
+        judged: comparison.among(if is_in_report { report } else { pages }),
+    };
+    compared.into_iter().map(|own| own.into_iter().map(answer).collect()).collect()
 }
 
 /// The answer for a metric of a question.
 pub(super) fn of<'a, 'b>(all: &'b [Answer<'a>], question: &Question, metric: Metric) -> Option<&'b Answer<'a>> {
-    all.iter().find(|one| std::ptr::eq(one.question, question) && one.comparison.metric == metric)
+    all.iter().find(|one| std::ptr::eq(one.question, question) && one.metric() == metric)
 }
 
 /// `▲ 2.03 [1.96, 2.10]`; what is void has its reason's letter in place of the interval.
-pub(super) fn text(comparison: &Comparison, verdict: Verdict) -> String {
-    let value = comparison.ratio.map(|ratio| ratio.estimate);
-    let (sign, found) = match (verdict, value) {
+pub(super) fn text(judged: &Judged) -> String {
+    let sign = match (judged.verdict, judged.estimate) {
         (Verdict::Void(reason), Some(found)) => return format!("{} ({})", short(found.value), reason.letter()),
         (Verdict::Void(reason), None) => return format!("– ({})", reason.letter()),
-        (_, None) => return format!("– ({})", Void::Missing.letter()),
-        (Verdict::Better, Some(found)) => ("▲", found),
-        (Verdict::Worse, Some(found)) => ("▼", found),
-        (Verdict::Equivalent, Some(found)) => ("≈", found),
-        (Verdict::Inconclusive, Some(found)) => ("?", found),
+        (Verdict::Better, _) => "▲",
+        (Verdict::Worse, _) => "▼",
+        (Verdict::Equivalent, _) => "≈",
+        (Verdict::Inconclusive, _) => "?",
     };
-    format!("{sign} {} [{}, {}]", short(found.value), short(found.low), short(found.high))
+    let Some(Estimate { value, low, high }) = judged.estimate else {
+        return format!("– ({})", Void::Missing.letter());
+    };
+    let mark = if judged.comparison.both_saturated { " (s)" } else { "" };
+    format!("{sign} {} [{}, {}]{mark}", short(value), short(low), short(high))
 }
 
 impl Answer<'_> {
+    pub(super) fn metric(&self) -> Metric {
+        self.judged.comparison.metric
+    }
+
+    pub(super) fn verdict(&self) -> Verdict {
+        self.judged.verdict
+    }
+
+    /// The ratio, if there is one.
+    pub(super) fn value(&self) -> Option<f64> {
+        self.judged.estimate.map(|found| found.value)
+    }
+
     /// Its cell in tables.
     pub(super) fn text(&self) -> String {
-        text(&self.comparison, self.verdict)
+        text(&self.judged)
     }
 
     /// The same where there is no room.
@@ -58,7 +106,7 @@ impl Answer<'_> {
 
     /// Why it is void, if it is.
     pub(super) fn void(&self) -> Option<Void> {
-        match self.verdict {
+        match self.judged.verdict {
             Verdict::Void(reason) => Some(reason),
             Verdict::Better | Verdict::Worse | Verdict::Equivalent | Verdict::Inconclusive => None,
         }
@@ -100,7 +148,8 @@ impl fmt::Display for Reproduced {
 }
 
 /// From the questions that the claim answers, each of which counts as its metrics that tell: all have to be as claimed, and one that is
-/// not refutes it unless another is. An equivalent metric is not as claimed; a void or inconclusive one tells nothing.
+/// not refutes it unless another is. An equivalent metric is not as claimed. An inconclusive one leaves a part of the claim open; a
+/// void one does not, if another metric tells.
 pub(super) fn reproduced(measured: &Measured, answers: &[Answer<'_>]) -> Reproduced {
     if measured.record.is_none() {
         return Reproduced::Unmeasured;
@@ -108,7 +157,7 @@ pub(super) fn reproduced(measured: &Measured, answers: &[Answer<'_>]) -> Reprodu
     let (mut as_claimed, mut not_so, mut untold) = (false, false, false);
     for metrics in answers.chunk_by(|one, next| std::ptr::eq(one.question, next.question)) {
         let Some(expected) = metrics[0].question.claimed else { continue };
-        let told = metrics.iter().filter_map(|metric| match (metric.verdict, expected) {
+        let told = metrics.iter().filter_map(|metric| match (metric.verdict(), expected) {
             (Verdict::Better, Expected::Better) | (Verdict::Worse, Expected::Worse) => Some(true),
             (Verdict::Better | Verdict::Worse | Verdict::Equivalent, _) => Some(false),
             (Verdict::Inconclusive | Verdict::Void(_), _) => None,
@@ -116,7 +165,8 @@ pub(super) fn reproduced(measured: &Measured, answers: &[Answer<'_>]) -> Reprodu
         let told: Vec<bool> = told.collect();
         as_claimed |= told.contains(&true);
         not_so |= told.contains(&false);
-        untold |= told.is_empty();
+        let is_open = |metric: &Answer<'_>| metric.verdict() == Verdict::Inconclusive;
+        untold |= told.is_empty() || metrics.iter().any(is_open);
     }
     match (as_claimed, not_so, untold) {
         (true, false, false) => Reproduced::Yes,

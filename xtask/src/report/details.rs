@@ -1,7 +1,7 @@
 //! The part for the page only: everything that was published and measured.
 
 use loadgen::compare::analysis::{self, ScenarioResult, SubjectResult};
-use loadgen::compare::{Header, Metric, Record, Table, offered, ratio_text, verdicts};
+use loadgen::compare::{Header, Judged, Metric, PROCESSORS_USED, Record, Table, offered, ratio_text, used, verdicts};
 use loadgen::output::chart::{Bar, BarChart};
 use loadgen::output::html::percentile_chart;
 
@@ -21,13 +21,18 @@ const SHOWN: [(Metric, &str); 5] = [
 /// The metrics of ratios.
 const COMPARED: [Metric; 4] = [Metric::Throughput, Metric::Cpu, Metric::P99, Metric::Memory];
 
+/// The family of the tables in full.
+const FAMILY: &str = "The ratios of the following tables are a family of their own, larger than that of the answers, so their intervals are \
+    wider.";
+
 /// All of a finding that the first pages leave out.
 pub(super) fn section(finding: &Finding, measured: &Measured) -> Vec<Block> {
     let Some(record) = &measured.record else { return Vec::new() };
     let mut blocks = vec![Block::Heading(2, format!("{} in full", finding.id))];
     blocks.extend(subjects(finding, record));
     let results = analysis::scenarios(record);
-    blocks.extend(results.iter().flat_map(|result| scenario(finding, record, result)));
+    let mut judged = judged(record, &results).into_iter();
+    blocks.extend(results.iter().flat_map(|result| scenario(finding, record, result, &mut judged)));
     blocks
 }
 
@@ -50,6 +55,7 @@ fn subjects(finding: &Finding, record: &Record) -> Vec<Block> {
     let rows = header.subjects.iter().map(row).collect();
     vec![
         Block::Heading(3, format!("{}: subjects", finding.id)),
+        Block::Text(FAMILY.to_owned()),
         Block::Text(header.description.clone()),
         Block::Text(setting(header)),
         points(analysis::limits(record)),
@@ -80,14 +86,19 @@ fn setting(header: &Header) -> String {
 }
 
 /// A scenario's figures, ratios and remarks.
-fn scenario(finding: &Finding, record: &Record, result: &ScenarioResult<'_>) -> Vec<Block> {
+fn scenario(
+    finding: &Finding,
+    record: &Record,
+    result: &ScenarioResult<'_>,
+    judged: &mut impl Iterator<Item = Judged>,
+) -> Vec<Block> {
     let of = &record.header.scenarios[result.index];
     let command = if of.target.is_some() { of.command.clone() } else { format!("loadgen {}", of.command) };
     let mut blocks = vec![Block::Heading(3, format!("{}: {}", finding.id, of.name)), Block::Code(command)];
     blocks.extend(offered(record, &of.name).map(Block::Text));
     if !result.subjects.is_empty() {
         blocks.push(Block::Table(medians(result)));
-        blocks.extend(ratios(record, &of.name, result).map(Block::Table));
+        blocks.extend(ratios(result, judged).map(Block::Table));
         blocks.extend(charts(result).into_iter().map(Block::Chart));
     }
     let mut notes: Vec<String> = result
@@ -123,25 +134,43 @@ fn medians(result: &ScenarioResult<'_>) -> Table {
         let failed: u64 = subject.failures.iter().map(|failure| failure.count).sum();
         let mut row = vec![subject.name.to_owned()];
         row.extend(SHOWN.iter().map(figure));
+        row.push(used(subject));
         row.push(if failed == 0 { "0".to_owned() } else { format!("{failed} of {}", failed + subject.answers) });
         row.push(subject.runs.to_string());
         row
     };
     let mut header = vec!["subject"];
     header.extend(SHOWN.map(|(_, name)| name));
-    header.extend(["failed", "rounds"]);
+    header.extend([PROCESSORS_USED, "failed", "rounds"]);
     Table::new(&header, result.subjects.iter().map(row).collect())
 }
 
-/// Ours divided by each rival; nothing where ours has no results.
-fn ratios(record: &Record, scenario: &str, result: &ScenarioResult<'_>) -> Option<Table> {
+/// Ours, and the rivals that it is divided by; nothing where ours has no results.
+fn compared<'a>(result: &ScenarioResult<'a>) -> Option<(&'a str, Vec<&'a str>)> {
     let ours = result.subjects.iter().find(|subject| subject.name.starts_with(OURS))?.name;
-    let row = |rival: &SubjectResult<'_>| {
-        let compared = COMPARED.map(|metric| analysis::comparison(record, scenario, metric, ours, rival.name));
-        let cells = verdicts(&compared).into_iter().zip(&compared).map(|(verdict, found)| ratio_text(found, verdict));
-        std::iter::once(format!("{ours} / {}", rival.name)).chain(cells).collect()
+    Some((ours, result.subjects.iter().map(|subject| subject.name).filter(|name| *name != ours).collect()))
+}
+
+/// All comparisons of a record's full tables, as one family.
+fn judged(record: &Record, results: &[ScenarioResult<'_>]) -> Vec<Judged> {
+    let mut family = Vec::new();
+    for (result, (ours, rivals)) in results.iter().filter_map(|result| Some((result, compared(result)?))) {
+        let scenario = &record.header.scenarios[result.index].name;
+        for rival in rivals {
+            family.extend(COMPARED.map(|metric| analysis::comparison(record, scenario, metric, ours, rival)));
+        }
+    }
+    verdicts(&family)
+}
+
+/// The table of a scenario, from its share of all comparisons.
+fn ratios(result: &ScenarioResult<'_>, judged: &mut impl Iterator<Item = Judged>) -> Option<Table> {
+    let (ours, rivals) = compared(result)?;
+    let mut row = |rival: &&str| {
+        let cells = judged.by_ref().take(COMPARED.len()).map(|judged| ratio_text(&judged));
+        std::iter::once(format!("{ours} / {rival}")).chain(cells).collect()
     };
-    let rows: Vec<Vec<String>> = result.subjects.iter().filter(|rival| rival.name != ours).map(row).collect();
+    let rows: Vec<Vec<String>> = rivals.iter().map(&mut row).collect();
     let mut header = vec!["ratio"];
     header.extend(COMPARED.map(|metric| SHOWN.iter().find(|shown| shown.0 == metric).map_or("", |shown| shown.1)));
     (!rows.is_empty()).then(|| Table::new(&header, rows))

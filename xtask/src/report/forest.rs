@@ -8,15 +8,15 @@ use super::answers::Answer;
 /// The ratios of a finding's answers, in their order; what is void is grey.
 pub(super) fn of_answers(title: &str, answers: &[Answer<'_>]) -> Option<String> {
     let row = |answer: &Answer<'_>| {
-        let estimate = answer.comparison.ratio?.estimate;
+        let estimate = answer.judged.estimate?;
         Some(Row {
             group: answer.question.scenario.clone(),
             label: format!("{} / {}", answer.question.subject, answer.question.rival),
             value: estimate.value,
             low: estimate.low,
             high: estimate.high,
-            text: format!("{} {}", answer.text(), answer.comparison.metric.words()),
-            colour: match answer.verdict {
+            text: format!("{} {}", answer.text(), answer.metric().words()),
+            colour: match answer.verdict() {
                 Verdict::Better => 2,
                 Verdict::Worse => 1,
                 Verdict::Equivalent => 0,

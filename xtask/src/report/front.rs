@@ -1,7 +1,7 @@
 //! The rendered parts of REPORT.md and of each finding's own document.
 
 use loadgen::compare::stats::ERROR;
-use loadgen::compare::{MARGIN, Metric, Table, Verdict, Void};
+use loadgen::compare::{MARGIN, Metric, PROCESSORS_USED, Table, Verdict, Void, analysis, used};
 
 use super::answers::{Answer, answers, of, reproduced};
 use super::document::{Block, Document, Link, Part, points};
@@ -21,8 +21,9 @@ const COLUMNS: [(Metric, &str); 5] = [
 
 /// The whole report.
 pub(super) fn document(findings: &Findings, measured: &[Measured], causes: &micro::Causes) -> Document {
+    let of_findings = findings.findings.iter().zip(measured).zip(answers(findings, measured));
     let all: Vec<(&Finding, &Measured, Vec<Answer<'_>>)> =
-        findings.findings.iter().zip(measured).map(|(finding, own)| (finding, own, answers(finding, own))).collect();
+        of_findings.map(|((finding, own), answers)| (finding, own, answers)).collect();
     let answers = || all.iter().filter(|(_, measured, _)| measured.record.is_some()).flat_map(|(.., answers)| answers);
     let mut parts = vec![
         Part::of_report("answer", vec![Block::Text(in_short(&all))]),
@@ -57,9 +58,9 @@ fn in_short(all: &All<'_>) -> String {
     let cost = |(finding, _, answers): &(&Finding, &Measured, Vec<Answer<'_>>)| {
         let question = &finding.questions[0];
         let answer = of(answers, question, Metric::Cpu).filter(|answer| answer.void().is_none())?;
-        let value = answer.comparison.ratio?.estimate.value;
+        let value = answer.value()?;
         let text = format!("{} ({}), {value:.2} times {}", finding.topic(), finding.id, question.rival);
-        Some((answer.verdict, value, text))
+        Some((answer.verdict(), value, text))
     };
     let costs: Vec<(Verdict, f64, String)> = all.iter().filter_map(cost).collect();
     if costs.is_empty() {
@@ -93,11 +94,11 @@ fn losses(all: &All<'_>) -> Vec<String> {
     let mut lines: Vec<(String, Vec<String>, Vec<&str>)> = Vec::new();
     for (finding, _, answers) in all {
         let is_lost =
-            |answer: &&Answer<'_>| answer.verdict == Verdict::Worse && answer.question.subject.starts_with(OURS);
+            |answer: &&Answer<'_>| answer.verdict() == Verdict::Worse && answer.question.subject.starts_with(OURS);
         for answer in answers.iter().filter(is_lost) {
             let scenario = answer.question.scenario.as_str();
             let head = format!("{} ({}) against {}", finding.topic(), finding.id, answer.question.rival);
-            let column = COLUMNS.iter().find(|(metric, _)| *metric == answer.comparison.metric);
+            let column = COLUMNS.iter().find(|(metric, _)| *metric == answer.metric());
             let text = format!("{} {}", column.map_or("", |(_, name)| *name), answer.without_interval());
             match lines.iter_mut().find(|(known, ..)| *known == head) {
                 Some((_, texts, scenarios)) if scenarios[0] == scenario => texts.push(text),
@@ -179,7 +180,7 @@ fn summary(all: &All<'_>) -> Table {
 
 /// A ratio as a bar.
 fn bar(answer: &Answer<'_>) -> Option<String> {
-    let ratio = answer.comparison.ratio.filter(|_| answer.void().is_none())?.estimate.value;
+    let ratio = answer.value().filter(|_| answer.void().is_none())?;
     let eighths = (ratio.clamp(0.0, 4.0) * BAR * 8.0).round() as usize;
     let rest = ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉"][eighths % 8];
     Some("█".repeat(eighths / 8) + rest)
@@ -188,8 +189,8 @@ fn bar(answer: &Answer<'_>) -> Option<String> {
 /// How many pairs of runs decide a question, and of how many where some were disturbed; what is void says so in its cell.
 fn validity(answers: &[Answer<'_>], question: &Question) -> String {
     let own = || answers.iter().filter(|answer| std::ptr::eq(answer.question, question));
-    let pairs = own().filter_map(|answer| answer.comparison.ratio).map(|ratio| ratio.pairs).max().unwrap_or(0);
-    match own().map(|answer| answer.comparison.disturbed).max() {
+    let pairs = own().filter_map(|answer| answer.judged.comparison.ratio).map(|ratio| ratio.pairs).max().unwrap_or(0);
+    match own().map(|answer| answer.judged.comparison.disturbed).max() {
         Some(disturbed @ 1..) => format!("{pairs} of {}", pairs + disturbed),
         _ => pairs.to_string(),
     }
@@ -198,13 +199,13 @@ fn validity(answers: &[Answer<'_>], question: &Question) -> String {
 /// The marks of these answers' tables.
 fn legend<'a, 'b: 'a>(answers: impl Iterator<Item = &'a Answer<'b>>) -> String {
     let mut text = format!(
-        "Cells: ours (or the first name) divided by the second, with the 95 % interval. ▲ better, ▼ worse: the interval excludes 1. \
-         ≈ equivalent: all of it lies within {:.0} % of 1. ? inconclusive. The verdicts of a finding are one family: the chance of \
-         any wrong one is {:.0} % (Holm).",
+        "Cells: ours (or the first name) divided by the second, with its interval. ▲ better, ▼ worse: the interval excludes 1. \
+         ≈ equivalent: all of it lies within {:.0} % of 1. ? inconclusive. The report is one family: the chance of any wrong verdict is \
+         {:.0} % (Bonferroni), half of it for REPORT.md.",
         MARGIN * 100.0,
         ERROR * 100.0
     );
-    let reasons: Vec<Void> = answers.filter_map(Answer::void).collect();
+    let reasons: Vec<Void> = answers.filter_map(|answer| answer.judged.reason()).collect();
     for reason in Void::ALL.iter().filter(|reason| reasons.contains(reason)) {
         text += &format!(" ({}) void: {reason}.", reason.letter());
     }
@@ -254,21 +255,52 @@ fn results(finding: &Finding, measured: &Measured, answers: &[Answer<'_>]) -> Ve
         scenarios.push(name);
         blocks.push(Block::Text(format!("Scenario \u{201c}{name}\u{201d}:")));
         let asked = finding.questions.iter().filter(|question| question.scenario == name);
-        blocks.push(Block::Table(verdicts(asked, answers)));
+        blocks.push(Block::Table(verdicts(asked.clone(), measured, answers)));
+        blocks.extend(fairness(asked, measured).map(Block::Text));
     }
     blocks
 }
 
-/// A row for each question.
-fn verdicts<'q>(questions: impl Iterator<Item = &'q Question> + Clone, answers: &[Answer<'_>]) -> Table {
+/// The subjects whose connections were served unevenly.
+fn fairness<'q>(questions: impl Iterator<Item = &'q Question>, measured: &Measured) -> Option<String> {
+    let mut names: Vec<(&str, &str)> = Vec::new();
+    for question in questions {
+        for name in [&question.subject, &question.rival] {
+            if !names.iter().any(|(_, known)| known == name) {
+                names.push((&question.scenario, name));
+            }
+        }
+    }
+    let unfair = |(scenario, name): (&str, &str)| {
+        let subject = analysis::subject(measured.record.as_ref()?, scenario, name)?;
+        Some(format!("{name}: {}", analysis::in_words(subject.unfair?)))
+    };
+    let lines: Vec<String> = names.into_iter().filter_map(unfair).collect();
+    (!lines.is_empty()).then(|| {
+        format!("Uneven service makes tails, and starved connections add few latencies to them. {}.", lines.join("; "))
+    })
+}
+
+/// A row for each question, with the processors that the two used at these figures.
+fn verdicts<'q>(
+    questions: impl Iterator<Item = &'q Question> + Clone,
+    measured: &Measured,
+    answers: &[Answer<'_>],
+) -> Table {
+    let used_by = |question: &Question, name: &str| {
+        let subject = measured.record.as_ref().and_then(|record| analysis::subject(record, &question.scenario, name));
+        subject.as_ref().map_or_else(|| "–".to_owned(), used)
+    };
     let asked = |metric: &Metric| questions.clone().any(|question| question.metrics.contains(metric));
     let columns: Vec<(Metric, &str)> = COLUMNS.into_iter().filter(|(metric, _)| asked(metric)).collect();
     let row = |question: &Question| {
         let cell = |(metric, _): &(Metric, &str)| of(answers, question, *metric).map_or_else(String::new, Answer::text);
         let ratio = ratio(question);
-        std::iter::once(ratio).chain(columns.iter().map(cell)).collect()
+        let used = [&question.subject, &question.rival].map(|name| used_by(question, name)).join(" / ");
+        std::iter::once(ratio).chain(columns.iter().map(cell)).chain([used]).collect()
     };
-    let header: Vec<&str> = ["ratio"].into_iter().chain(columns.iter().map(|(_, name)| *name)).collect();
+    let names = columns.iter().map(|(_, name)| *name);
+    let header: Vec<&str> = ["ratio"].into_iter().chain(names).chain([PROCESSORS_USED]).collect();
     Table::new(&header, questions.clone().map(row).collect())
 }
 
@@ -286,7 +318,7 @@ fn claim(finding: &Finding, answers: &[Answer<'_>]) -> String {
 /// A question with the answers to its metrics: `mini-redis / redis: rate ▼ 0.71 [0.66, 0.75], CPU ▼ 1.45 [1.40, 1.50].`
 fn named(question: &Question, answers: &[&Answer<'_>]) -> String {
     let cell = |(metric, name): &(Metric, &str)| {
-        let answer = answers.iter().find(|answer| answer.comparison.metric == *metric)?;
+        let answer = answers.iter().find(|answer| answer.metric() == *metric)?;
         Some(format!("{name} {}", answer.text()))
     };
     let cells: Vec<String> = COLUMNS.iter().filter_map(cell).collect();

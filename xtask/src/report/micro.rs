@@ -165,8 +165,9 @@ impl Causes {
             return None;
         }
         let text = format!(
-            "Added time of the suspected variant, divided by the CPU time of a whole request of the named program; lower is better. \
-             Weight: below {:.0} % too little to be the cause, above {:.0} % a cause by itself, if the whole interval says so.",
+            "Added CPU time of the suspected variant, divided by the CPU time of a whole request of the named program; lower is better. \
+             The benchmarks are CPU-bound, so their elapsed time is CPU time. Weight: below {:.0} % too little to be the cause, \
+             above {:.0} % a cause by itself, if the whole interval says so.",
             NEGLIGIBLE * 100.0,
             LARGE * 100.0
         );
@@ -180,7 +181,7 @@ impl Causes {
     pub(super) fn blocks(&self, measured: &[Measured], findings: &Findings) -> Vec<Block> {
         let mut blocks = vec![Block::Heading(2, "Suspected causes in full".to_owned())];
         blocks.push(Block::Text(format!(
-            "What the articles, or their readers, suspected, tested one by one by cargo bench (benches/micro). A difference is held \
+            "What the articles, or their readers, suspected, tested one by one by cargo bench (benches/micro). A difference of CPU time is held \
              against the CPU time that a server spent on a whole request in this report: below {:.0} % of it is too little to be \
              the cause, above {:.0} % a cause by itself.",
             NEGLIGIBLE * 100.0,

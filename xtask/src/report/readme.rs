@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use anyhow::{Context, Result, ensure};
 use loadgen::compare::markdown::table;
-use loadgen::compare::{Comparison, Metric, Record, Table, Verdict, analysis, verdicts};
+use loadgen::compare::{Comparison, Judged, Metric, Record, Table, analysis, used};
 use serde::{Deserialize, Deserializer};
 
 use super::{answers, measured};
@@ -98,10 +98,28 @@ pub(super) fn rendered() -> Result<BTreeMap<PathBuf, String>> {
                 records.insert(row.record.clone(), Record::read(&measured::path(&row.record))?);
             }
         }
-        let table = spec.render(&records).with_context(|| format!("table {}", spec.name))?;
+    }
+    let compared = |spec: &Spec| spec.compare(&records).with_context(|| format!("table {}", spec.name));
+    let all: Vec<Vec<Comparison>> = file.tables.iter().map(compared).collect::<Result<_>>()?;
+    let families = families(&file.tables, &all);
+    for (spec, compared) in file.tables.iter().zip(&all) {
+        let table = spec.render(&records, compared, &families).with_context(|| format!("table {}", spec.name))?;
         put(&mut texts, &spec.file, &spec.name, &table)?;
     }
     Ok(texts)
+}
+
+/// How many comparisons with verdicts all tables take from each record: these are a family, so that a comparison looks the same in every
+/// table.
+fn families<'a>(tables: &'a [Spec], compared: &[Vec<Comparison>]) -> BTreeMap<&'a str, usize> {
+    let mut families = BTreeMap::new();
+    for (spec, compared) in tables.iter().zip(compared) {
+        for (row, compared) in spec.rows.iter().zip(compared.chunks(spec.subjects.len() - 1)) {
+            let valid = compared.iter().filter(|one| one.is_valid()).count();
+            *families.entry(row.record.as_str()).or_default() += valid;
+        }
+    }
+    families
 }
 
 /// Puts a table into a README, which may have others.
@@ -122,28 +140,44 @@ fn between_marks(text: &str, name: &str, table: &str) -> Result<String> {
 }
 
 impl Spec {
-    fn render(&self, records: &BTreeMap<String, Record>) -> Result<String> {
-        let (ours, rivals) = self.subjects.split_first().context("it has no subjects")?;
+    /// The first subject and the others.
+    fn sides(&self) -> Result<(&String, &[String])> {
+        let sides = self.subjects.split_first().filter(|(_, rivals)| !rivals.is_empty());
+        sides.context("it has fewer than two subjects")
+    }
+
+    /// Row by row, the first subject with each of the others.
+    fn compare(&self, records: &BTreeMap<String, Record>) -> Result<Vec<Comparison>> {
+        let (ours, rivals) = self.sides()?;
+        let mut compared = Vec::new();
+        for row in &self.rows {
+            let record = row.record(records)?;
+            let with = |rival: &String| analysis::comparison(record, &row.scenario, row.metric, ours, rival);
+            compared.extend(rivals.iter().map(with));
+        }
+        Ok(compared)
+    }
+
+    fn render(
+        &self,
+        records: &BTreeMap<String, Record>,
+        compared: &[Comparison],
+        families: &BTreeMap<&str, usize>,
+    ) -> Result<String> {
+        let (ours, rivals) = self.sides()?;
         let records = self.rows.iter().map(|row| row.record(records)).collect::<Result<Vec<_>>>()?;
-        let compared: Vec<Comparison> = self
-            .rows
-            .iter()
-            .zip(&records)
-            .flat_map(|(row, record)| {
-                rivals.iter().map(|rival| analysis::comparison(record, &row.scenario, row.metric, ours, rival))
-            })
-            .collect();
-        let judged: Vec<(Comparison, Verdict)> = compared.iter().copied().zip(verdicts(&compared)).collect();
-        let line = |((row, record), judged): ((&Row, &&Record), &[(Comparison, Verdict)])| {
-            let median = |name: &str| {
-                let result = analysis::subject(record, &row.scenario, name);
-                result.and_then(|result| result.medians.get(&row.metric).map(|found| row.text(found.value)))
-            };
-            for (rival, (found, _)) in rivals.iter().zip(judged) {
-                row.check(rival, found)?;
+        let of_row = |(row, compared): (&Row, &[Comparison])| -> Vec<Judged> {
+            let family = families.get(row.record.as_str()).copied().unwrap_or(1);
+            compared.iter().map(|one| one.among(family)).collect()
+        };
+        let judged: Vec<Judged> = self.rows.iter().zip(compared.chunks(rivals.len())).flat_map(of_row).collect();
+        let line = |((row, record), judged): ((&Row, &&Record), &[Judged])| {
+            let median = |name: &str| row.median(record, name);
+            for (rival, found) in rivals.iter().zip(judged) {
+                row.check(rival, &found.comparison)?;
             }
-            let cells = rivals.iter().zip(judged).map(|(rival, (found, verdict))| match median(rival) {
-                Some(value) => format!("{value}: {}", answers::text(found, *verdict)),
+            let cells = rivals.iter().zip(judged).map(|(rival, found)| match median(rival) {
+                Some(value) => format!("{value}: {}", answers::text(found)),
                 None => "–".to_owned(),
             });
             let own = median(ours).unwrap_or_else(|| "–".to_owned());
@@ -164,15 +198,20 @@ impl Row {
         Ok(record)
     }
 
-    /// A value with its unit.
-    fn text(&self, value: f64) -> String {
-        let per_second = if self.metric == Metric::Throughput { "/s" } else { "" };
-        self.metric.text(value) + per_second
+    /// A subject's median with its unit. Behind a CPU time stand the processors that were used.
+    fn median(&self, record: &Record, name: &str) -> Option<String> {
+        let subject = analysis::subject(record, &self.scenario, name)?;
+        let value = self.metric.text(subject.medians.get(&self.metric)?.value);
+        Some(match self.metric {
+            Metric::Throughput => value + "/s",
+            Metric::Cpu => format!("{value} @ {}", used(&subject)),
+            Metric::P50 | Metric::P99 | Metric::P999 | Metric::Memory | Metric::Switches => value,
+        })
     }
 
     fn check(&self, rival: &str, found: &Comparison) -> Result<()> {
         let Some((least, most)) = self.wanted.get(rival) else { return Ok(()) };
-        let ratio = found.ratio.with_context(|| format!("{}: no ratio to {rival}", self.label))?.estimate.value;
+        let ratio = found.ratio.with_context(|| format!("{}: no ratio to {rival}", self.label))?.value;
         ensure!(
             (*least..=*most).contains(&ratio),
             "{}: the ratio to {rival} is {ratio:.3}, wanted is one from {least} to {most}",
