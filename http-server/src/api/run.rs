@@ -60,7 +60,9 @@ pub(super) async fn body(State(api): State<Api>, request: Request<Body>) -> Resp
 #[derive(Clone, Copy)]
 enum Source<'a> {
     Path(&'a str),
-    Body { is_transaction: bool },
+    Body {
+        is_transaction: bool,
+    },
     /// A body of commands that are judged, not sent.
     Question,
 }

@@ -17,24 +17,36 @@ const PATIENCE = 3000;
 
 const TYPES = ["string", "hash", "list", "set", "zset", "stream", "ReJSON-RL", "MBbloom--", "vectorset"];
 
+/** Milliseconds that rows stay in view until their facts are asked for: not while the list scrolls. */
+const REST = 50;
+
 const NO_KEY = "There is no key of this name.";
 
 let list;
+let openKey;
 let scan = null;
 let canMeasure = false;
+let timer = 0;
+
+/** Searches so far: one that comes later ends those before it. */
+let searches = 0;
 
 /** Starts the list; `open(key)` is called for each key that is chosen. */
 export function startKeys(open) {
+  openKey = open;
   $("type").append(...TYPES.map((type) => el("option", { value: type, textContent: type })));
   list = new VirtualList($("keys"), {
     draw,
-    choose: (item) => open(item.key),
+    choose: (item) => openKey(item.key),
     nearEnd: () => attempt(() => scan?.page()),
-    inView: (part) => attempt(() => describe(part)),
+    inView: (part) => {
+      clearTimeout(timer);
+      timer = setTimeout(() => attempt(() => describe(part)), REST);
+    },
   });
   const search = (event) => {
-    event?.preventDefault();
-    return attempt(() => begin(open));
+    event.preventDefault();
+    return attempt(begin);
   };
   $("search").addEventListener("submit", search);
   $("type").addEventListener("change", search);
@@ -42,28 +54,30 @@ export function startKeys(open) {
 }
 
 /** Lists keys from the beginning. */
-export async function begin(open = () => {}) {
+export async function begin() {
+  const mine = ++searches;
   scan?.stop();
   scan = null;
   list.reset();
   status("");
   const pattern = fromField($("pattern").value);
   const [scanRefused, memoryRefused] = await refusals([["SCAN", "0"], ["MEMORY", "USAGE", pattern]]);
+  if (mine !== searches) return;
   canMeasure = memoryRefused === null;
   const text = decode(pattern);
-  if (pattern.length > 0 && (text === null || !/[*?[\\]/.test(text))) return exact(pattern, open);
+  if (pattern.length > 0 && (text === null || !/[*?[\\]/.test(text))) return exact(pattern);
   if (scanRefused !== null) return status(`${scanRefused}. Enter the name of a key.`);
   scan = new Scan(pattern, $("type").value);
   await scan.page();
 }
 
 /** A pattern without wildcards is the name of a key, which needs no scan. */
-async function exact(key, open) {
+async function exact(key) {
   const type = asText(await run("TYPE", key));
   if (type === "none") return status(NO_KEY + " Wildcards (*text*) search.");
   list.append([{ key }]);
   status("1 key");
-  open(key);
+  return openKey(key);
 }
 
 /** One walk through all keys. */
@@ -99,11 +113,11 @@ class Scan {
     const found = [];
     const each = this.options.length > 0 ? LOOK_AT : PAGE;
     do {
-      const [[reply], total] = [await ask([["SCAN", this.cursor, ...this.options, "COUNT", each]]), await this.total()];
+      const [reply] = await ask([["SCAN", this.cursor, ...this.options, "COUNT", each]]);
       if (this.stopped) return;
       if (reply.kind === "error") throw new Error(reply.value);
       this.cursor = asText(reply.value[0]);
-      this.scanned = Math.min(this.scanned + each, total);
+      this.scanned = Math.min(this.scanned + each, await this.total());
       found.push(...items(reply.value[1]).map(asBytes).filter((key) => this.isNew(key)));
     } while (this.cursor !== "0" && found.length < PAGE && spent() < PATIENCE);
     this.waits = this.cursor !== "0" && found.length < PAGE;
@@ -152,7 +166,10 @@ async function describe(rows) {
   for (const item of missing) item.type = "";
   const perKey = canMeasure ? 3 : 2;
   const commands = missing.flatMap(({ key }) => [["TYPE", key], ["PTTL", key], ["MEMORY", "USAGE", key]].slice(0, perKey));
-  const replies = await ask(commands);
+  const replies = await ask(commands).catch((error) => {
+    for (const item of missing) item.type = undefined;
+    throw error;
+  });
   missing.forEach((item, at) => {
     const [type, ttl, memory] = replies.slice(at * perKey, (at + 1) * perKey);
     item.type = type.kind === "error" ? "?" : asText(type);

@@ -65,19 +65,22 @@ $("token").value = getToken();
 $("access").addEventListener("submit", (event) => {
   event.preventDefault();
   setToken($("token").value);
+  isTokenAsked = false;
   forgetDocs();
   announce($("token").value ? "The tab keeps the token until it is closed." : "No token is sent.");
-  attempt(() => begin());
+  attempt(begin);
   follow();
 });
 
 let isReached = true;
+let isTokenAsked = false;
 watchers.reached = (now) => {
   if (now !== isReached) announce(now ? "" : "The server is not reached.", !now);
   isReached = now;
 };
 watchers.tokenNeeded = () => {
-  $("token").focus();
+  if (!isTokenAsked) $("token").focus();
+  isTokenAsked = true;
 };
 
 const isField = (element) => /^(INPUT|TEXTAREA|SELECT)$/.test(element.tagName);
@@ -104,4 +107,4 @@ startPubsub();
 startSearch(openInKeys);
 startServer();
 follow();
-attempt(() => begin());
+attempt(begin);

@@ -89,8 +89,15 @@ mod tests {
             assert!(document.pointer(pointer).is_some(), "{pointer}");
         }
         let paths: Vec<_> = document["paths"].as_object().unwrap().keys().map(String::as_str).collect();
-        let expected =
-            ["/get", "/v1/{command}", "/v1", "/v1/transaction", "/v1/allowed", "/v1/subscribe/{channel}", "/v1/psubscribe/{pattern}"];
+        let expected = [
+            "/get",
+            "/v1/{command}",
+            "/v1",
+            "/v1/transaction",
+            "/v1/allowed",
+            "/v1/subscribe/{channel}",
+            "/v1/psubscribe/{pattern}",
+        ];
         assert_eq!(paths, expected);
     }
 

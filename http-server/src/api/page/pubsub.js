@@ -8,6 +8,9 @@ import { asText } from "./resp.js";
 /** Messages that are kept. */
 const KEPT = 1000;
 
+/** Most subscriptions: over HTTP/1.1 a browser opens six connections to a server, and the rest of the page needs some. */
+const MOST = 4;
+
 /** Milliseconds until a lost stream is asked for again. */
 const RETRY = 2000;
 
@@ -39,6 +42,7 @@ export async function showPubsub() {
 }
 
 async function subscribe(name, isPattern) {
+  if ($("subscriptions").children.length >= MOST) throw new Error(`There are ${MOST} subscriptions; a pattern covers several channels.`);
   const stop = new AbortController();
   const state = el("span", { className: "note", textContent: "connecting" });
   const label = (isPattern ? "pattern " : "channel ") + name;

@@ -27,7 +27,9 @@ function list(kind, elements, indent) {
   const line = (element, at) => {
     const number = String(at + 1).padStart(width) + SIGNS[kind] + " ";
     if (kind !== "map") return number + render(element, deeper);
-    return number + render(element[0], deeper) + " => " + render(element[1], deeper);
+    // A list behind a name begins on a line of its own.
+    const gap = Array.isArray(element[1].value) && element[1].value.length > 0 ? "\n" + deeper : "";
+    return number + render(element[0], deeper) + " => " + gap + render(element[1], deeper);
   };
   return elements.map(line).join("\n" + indent);
 }

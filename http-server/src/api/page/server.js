@@ -48,7 +48,7 @@ export function startServer() {
 /** Starts polling while the tab is in view, and ends it. */
 export function showServer(visible) {
   isShown = visible;
-  if (!plots) {
+  if (visible && !plots) {
     plots = FIGURES.map(([title, format]) => new Plot(title, format));
     $("plots").append(...plots.map((plot) => plot.element));
     $("server-views").firstElementChild.click();
