@@ -1,6 +1,9 @@
 //! Conditional requests (RFC 9110 section 13).
 
-use http::{HeaderMap, HeaderValue};
+use axum::body::Body;
+use axum::response::Response;
+use http::header::{CONTENT_LENGTH, CONTENT_TYPE, ETAG, IF_NONE_MATCH};
+use http::{HeaderMap, HeaderValue, StatusCode};
 
 /// Among the extensions of a 304: the head of the 200 in whose place it is, which says whether that would be compressed.
 #[derive(Clone, Debug)]
@@ -18,6 +21,22 @@ pub(crate) fn names(line: &HeaderValue, tag: &[u8]) -> bool {
             let other = other.trim_ascii();
             other.strip_prefix(b"W/").unwrap_or(other) == tag
         })
+}
+
+/// The 200 of this hash and length with its `ETag`, or a 304 if the request has that tag.
+pub(crate) fn tagged(mut response: Response, hash: u128, length: usize, request: &HeaderMap) -> Response {
+    let tag = format!("\"{hash:032x}\"");
+    if request.get_all(IF_NONE_MATCH).iter().any(|line| names(line, tag.as_bytes())) {
+        let mut whole = response.headers().clone();
+        whole.insert(CONTENT_LENGTH, length.into());
+        response.extensions_mut().insert(Unmodified(whole));
+        *response.status_mut() = StatusCode::NOT_MODIFIED;
+        *response.body_mut() = Body::empty();
+        response.headers_mut().remove(CONTENT_TYPE);
+    }
+    let tag = HeaderValue::from_str(&tag).expect("hexadecimal digits in quotes");
+    response.headers_mut().insert(ETAG, tag);
+    response
 }
 
 #[cfg(test)]

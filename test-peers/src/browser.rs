@@ -93,6 +93,44 @@ impl Browser {
         }
     }
 
+    /// Presses and releases keys one after another; those without a character have WebDriver's private code points.
+    ///
+    /// # Panics
+    /// If the browser refuses.
+    #[track_caller]
+    pub fn press(&self, keys: &str) {
+        let strokes = keys.chars().flat_map(|key| ["keyDown", "keyUp"].map(|kind| json!({"type": kind, "value": key})));
+        let strokes: Vec<_> = strokes.collect();
+        let actions = json!({"actions": [{"type": "key", "id": "keyboard", "actions": strokes}]});
+        self.ask("POST", &format!("{}/actions", self.session), &actions);
+    }
+
+    /// Shows the window in this size, in CSS pixels, to pages that ask for light or dark colours.
+    ///
+    /// # Panics
+    /// If the browser refuses.
+    #[track_caller]
+    pub fn appear(&self, width: u32, height: u32, scheme: &str) {
+        let command = |cmd: &str, params: Value| {
+            self.ask("POST", &format!("{}/goog/cdp/execute", self.session), &json!({"cmd": cmd, "params": params}));
+        };
+        let size = json!({"width": width, "height": height, "deviceScaleFactor": 1, "mobile": false});
+        command("Emulation.setDeviceMetricsOverride", size);
+        let features = json!([{"name": "prefers-color-scheme", "value": scheme}]);
+        command("Emulation.setEmulatedMedia", json!({"features": features}));
+    }
+
+    /// The view as a PNG, in base64.
+    ///
+    /// # Panics
+    /// If the browser refuses.
+    #[must_use]
+    #[track_caller]
+    pub fn screenshot(&self) -> String {
+        let picture = self.ask("GET", &format!("{}/screenshot", self.session), &json!({}));
+        picture.as_str().expect("a picture is a text").to_owned()
+    }
+
     #[track_caller]
     fn ask(&self, method: &str, path: &str, body: &Value) -> Value {
         let mut stream = TcpStream::connect(("127.0.0.1", self.port)).expect("chromedriver listens");

@@ -401,7 +401,7 @@ mod tests {
         name = "shop"
         # printf %s fedcba9876543210 | sha256sum
         sha256 = "D37B02B7AC8246C2A3AE5EF0EDD0DE4A1AE1A9CB6FE4EA9BD7D1D9C7F8F0A3A9"
-        commands = ["@read", "@write", "@publish", "eval", "json.get"]
+        commands = ["@read", "@write", "@publish", "eval", "module.get"]
         keys = ["shop:*", "cart:"]
         channels = ["news:"]
     "#;
@@ -462,7 +462,12 @@ mod tests {
         ("", &["ＧＥＴ", "k"], "command"),
         ("", &["ſet", "k", "v"], "command"),
         ("", &["", "GET", "k"], "command"),
-        ("", &["JSON.GET", "k"], "command"),
+        ("", &["MODULE.GET", "k"], "command"),
+        ("", &["JSON.GET", "k"], "ok"),
+        ("", &["JSON.SET", "k", "$", "1"], "command"),
+        ("", &["FT.SEARCH", "index", "*"], "ok"),
+        ("", &["FT.CREATE", "index"], "command"),
+        ("", &["CLIENT", "LIST"], "command"),
         ("", &["object|encoding", "k"], "command"),
         ("", &["MEMORY", "PURGE"], "command"),
         ("", &["XGROUP", "DESTROY", "s", "g"], "command"),
@@ -476,7 +481,9 @@ mod tests {
         (ALL, &["CONFIG", "SET", "dir", "/"], "command"),
         (ALL, &["FLUSHALL"], "ok"),
         (ALL, &["EVAL", "return 1", "0"], "ok"),
-        (ALL, &["JSON.GET", "k"], "command"),
+        (ALL, &["MODULE.GET", "k"], "command"),
+        (ALL, &["CLIENT", "LIST"], "ok"),
+        (ALL, &["CLIENT", "KILL", "TYPE", "normal"], "connection"),
         // Prefixes.
         (SHOP, &["GET", "shop:1"], "ok"),
         (SHOP, &["MGET", "shop:1", "cart:2"], "ok"),
@@ -504,7 +511,11 @@ mod tests {
         (SHOP, &["RANDOMKEY"], "unlimited"),
         (SHOP, &["DBSIZE"], "unlimited"),
         (SHOP, &["EVAL", "return redis.call('GET', 'other')", "1", "shop:1"], "unlimited"),
-        (SHOP, &["JSON.GET", "shop:1"], "unlimited"),
+        (SHOP, &["MODULE.GET", "shop:1"], "unlimited"),
+        (SHOP, &["JSON.GET", "shop:1"], "ok"),
+        (SHOP, &["JSON.MGET", "shop:1", "other", "$"], "key"),
+        (SHOP, &["JSON.SET", "other", "$", "1"], "key"),
+        (SHOP, &["FT.SEARCH", "index", "*"], "unlimited"),
         (SHOP, &["PUBLISH", "news:1", "m"], "ok"),
         (SHOP, &["PUBLISH", "other", "m"], "channel"),
         (SHOP, &["PING"], "ok"),

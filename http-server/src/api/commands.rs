@@ -52,6 +52,16 @@ pub(crate) struct Row {
 const GROUPS: &[(Kind, Keys, &str)] = &[
     (Kind::Read, Keys::None, "ping echo time lolwut command"),
     (Kind::Read, Keys::Any, "dbsize randomkey scan"),
+    // Of modules. A search shows whatever its index covers.
+    (Kind::Read, Keys::Any, "ft._list ft.aggregate ft.explain ft.info ft.search ft.tagvals"),
+    (Kind::Read, Keys::Range(1, 1, 1),
+        "bf.card bf.exists bf.info bf.mexists json.arrindex json.arrlen json.get json.objkeys json.objlen json.resp \
+         json.strlen json.type vcard vdim vemb vgetattr vinfo vismember vlinks vrandmember vsim"),
+    (Kind::Read, Keys::Range(1, -2, 1), "json.mget"),
+    (Kind::Write, Keys::Range(1, 1, 1),
+        "bf.add bf.insert bf.madd bf.reserve json.arrappend json.arrinsert json.arrpop json.arrtrim json.clear json.del \
+         json.forget json.merge json.numincrby json.set json.strappend json.toggle vadd vrem vsetattr"),
+    (Kind::Write, Keys::Range(1, -1, 3), "json.mset"),
     (Kind::Read, Keys::Range(1, 1, 1),
         "bitcount bitfield_ro bitpos dump expiretime geodist geohash geopos georadius_ro georadiusbymember_ro geosearch \
          get getbit getrange hexists hexpiretime hget hgetall hkeys hlen hmget hpexpiretime hpttl hrandfield hscan \
@@ -89,7 +99,7 @@ const GROUPS: &[(Kind, Keys, &str)] = &[
     (Kind::Admin, Keys::Range(1, 1, 1), "restore"),
     (Kind::Admin, Keys::Any,
         "acl bgrewriteaof bgsave cluster config debug failover flushall flushdb info keys lastsave latency \
-         memory|doctor memory|malloc-stats memory|purge memory|stats migrate module pfdebug pfselftest pubsub \
+         client|list memory|doctor memory|malloc-stats memory|purge memory|stats migrate module pfdebug pfselftest pubsub \
          replicaof role save shutdown slaveof slowlog sort sort_ro swapdb"),
     (Kind::Connection, Keys::Any,
         "asking auth blmove blmpop blpop brpop brpoplpush bzmpop bzpopmax bzpopmin client discard exec hello monitor \
@@ -139,10 +149,11 @@ pub(crate) fn find<A: AsRef<[u8]>>(args: &[A]) -> (String, Option<Row>) {
     let subcommand = || args.get(1).map(|sub| format!("{name}|{}", lower(sub.as_ref())));
     match ROWS.get(name.as_str()) {
         Some(row) if is_container(&name) => (subcommand().unwrap_or(name), Some(*row)),
-        Some(row) => (name, Some(*row)),
-        None => match subcommand().and_then(|full| Some((ROWS.get(full.as_str())?, full))) {
+        Some(row) if row.kind != Kind::Connection => (name, Some(*row)),
+        // Of CLIENT, one subcommand leaves the connection as it is and has its own row.
+        parent => match subcommand().and_then(|full| Some((ROWS.get(full.as_str())?, full))) {
             Some((row, full)) => (full, Some(*row)),
-            None => (name, None),
+            None => (name, parent.copied()),
         },
     }
 }
@@ -290,6 +301,10 @@ mod tests {
         check("eval return 1 a", None);
         check("scan 0", None);
         check("sort a by b", None);
+        check("json.mget a b $.x", Some("a b"));
+        check("json.mset a $ 1 b $ 2", Some("a b"));
+        check("bf.info a", Some("a"));
+        check("ft.search index *", None);
         check("copy a b db 1", None);
         check("config get save", None);
     }
@@ -317,6 +332,8 @@ mod tests {
         }
         check(&["CONFIG", "Get", "save"], "config|get");
         check(&["CONFIG"], "config");
+        check(&["Client", "LIST"], "client|list");
+        check(&["CLIENT", "REPLY"], "client");
         check(&["OBJECT", "ENCODING", "k"], "object|encoding");
     }
 

@@ -88,16 +88,15 @@ impl Format {
 
     /// An error of this server's own.
     pub(crate) fn error(self, message: &str) -> Vec<u8> {
-        // A line of the protocol has no line's end within.
-        let line = format!("-ERR {}\r\n", message.replace(['\r', '\n'], " "));
+        self.render(&self.error_reply(message), None)
+    }
+
+    /// The same as a reply to [`render`](Self::render) among others.
+    pub(crate) fn error_reply(self, message: &str) -> Vec<u8> {
         match self {
-            Self::Raw => line.into_bytes(),
-            Self::Json | Self::MessagePack => {
-                let mut bulk = format!("!{}\r\n", message.len()).into_bytes();
-                bulk.extend_from_slice(message.as_bytes());
-                bulk.extend_from_slice(b"\r\n");
-                self.render(&bulk, None)
-            }
+            // A line of the protocol has no line's end within.
+            Self::Raw => format!("-ERR {}\r\n", message.replace(['\r', '\n'], " ")).into_bytes(),
+            Self::Json | Self::MessagePack => format!("!{}\r\n{message}\r\n", message.len()).into_bytes(),
         }
     }
 }

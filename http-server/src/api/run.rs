@@ -3,19 +3,20 @@
 use axum::body::Body;
 use axum::extract::State;
 use axum::response::Response;
-use http::header::{CACHE_CONTROL, CONTENT_LENGTH, CONTENT_TYPE, ETAG, IF_NONE_MATCH, VARY};
+use http::header::{CACHE_CONTROL, CONTENT_TYPE, VARY};
 use http::request::Parts;
 use http::{HeaderMap, HeaderValue, Method, Request, StatusCode};
 use http_body_util::BodyExt as _;
 use xxhash_rust::xxh3::xxh3_128;
 
+use super::access::Rules;
 use super::answer::{METHODS, Refusal, set_type, status_of};
 use super::commands::Kind;
 use super::format::{Format, RESP_TYPE};
 use super::request::{self, Batch};
 use super::subscribe::{self, Topics};
 use super::{Api, cors};
-use crate::conditional::{Unmodified, names};
+use crate::conditional::tagged;
 use crate::redis::Answer;
 use crate::redis::budget::{Share, UNCOUNTED};
 use crate::redis::reply::{Element, Elements};
@@ -24,7 +25,10 @@ use crate::redis::wire::put_command;
 /// The path of transactions; no command of Redis is called so.
 const TRANSACTION: &str = "transaction";
 
-/// `/v1/{COMMAND}/{arg}/…`, and `POST /v1/transaction`.
+/// The path that judges commands and sends none; no command of Redis is called so either.
+const ALLOWED: &str = "allowed";
+
+/// `/v1/{COMMAND}/{arg}/…`, `POST /v1/transaction` and `POST /v1/allowed`.
 pub(super) async fn path(State(api): State<Api>, request: Request<Body>) -> Response {
     if request.method() == Method::OPTIONS {
         return cors::preflight(State(api), request).await;
@@ -34,6 +38,9 @@ pub(super) async fn path(State(api): State<Api>, request: Request<Body>) -> Resp
     let (path, suffix) = Format::of_suffix(&path);
     if path.eq_ignore_ascii_case(TRANSACTION) {
         return answer(&api, request, suffix, Source::Body { is_transaction: true }).await;
+    }
+    if path.eq_ignore_ascii_case(ALLOWED) {
+        return answer(&api, request, suffix, Source::Question).await;
     }
     if let Some(topics) = Topics::of_path(path) {
         return subscribe::subscribe(&api, request, topics).await;
@@ -53,7 +60,11 @@ pub(super) async fn body(State(api): State<Api>, request: Request<Body>) -> Resp
 #[derive(Clone, Copy)]
 enum Source<'a> {
     Path(&'a str),
-    Body { is_transaction: bool },
+    Body {
+        is_transaction: bool,
+    },
+    /// A body of commands that are judged, not sent.
+    Question,
 }
 
 async fn answer(api: &Api, request: Request<Body>, suffix: Option<Format>, source: Source<'_>) -> Response {
@@ -79,11 +90,15 @@ async fn run(api: &Api, request: Request<Body>, source: Source<'_>, format: Form
     let body = read(body, api.shared.max_request, &mut share).await?;
     let batch = match source {
         Source::Path(path) => Batch::One(request::of_path(path, &body)?),
-        Source::Body { is_transaction } => {
+        Source::Body { .. } | Source::Question => {
             let is_resp = body.first() == Some(&b'*');
+            let is_transaction = matches!(source, Source::Body { is_transaction: true });
             request::of_body(&body, is_resp, is_transaction)?
         }
     };
+    if let Source::Question = source {
+        return Ok(verdicts(api, rules, &batch, format).into_response(api, "no-store"));
+    }
     let mut only_reads = true;
     for command in batch.commands() {
         only_reads &= rules.check(command)? == Kind::Read;
@@ -101,6 +116,20 @@ async fn run(api: &Api, request: Request<Body>, source: Source<'_>, format: Form
         return Ok(with_etag(api, response, &parts.headers));
     }
     Ok(response.into_response(api, "no-store"))
+}
+
+/// True for each command that may be sent, and the error of each that may not. Nothing is sent, so nothing is counted.
+fn verdicts(api: &Api, rules: &Rules, batch: &Batch, format: Format) -> Rendered {
+    let mut replies = Vec::new();
+    for command in batch.commands() {
+        let verdict = rules.check(command).map_err(Refusal::from).and_then(|_| api.check_files(command));
+        match verdict {
+            Ok(()) => replies.extend_from_slice(b"#t\r\n"),
+            Err(refusal) => replies.extend_from_slice(&format.error_reply(&refusal.message)),
+        }
+    }
+    let list = (!matches!(batch, Batch::One(_))).then_some(batch.commands().len());
+    Rendered { status: StatusCode::OK, format, body: format.render(&replies, list) }
 }
 
 /// Whether the sender means what has an effect, and is not a browser that another page has sent.
@@ -125,7 +154,7 @@ fn check_method(method: &Method, source: Source<'_>) -> Result<(), Refusal> {
         Source::Path(_) => {
             (matches!(*method, Method::GET | Method::HEAD | Method::POST | Method::PUT | Method::DELETE), METHODS)
         }
-        Source::Body { .. } => (*method == Method::POST, "POST, OPTIONS"),
+        Source::Body { .. } | Source::Question => (*method == Method::POST, "POST, OPTIONS"),
     };
     let what = "commands are sent by GET, POST, PUT or DELETE /v1/COMMAND/ARGUMENT/…, or POST /v1";
     if is_known { Ok(()) } else { Err(Refusal::method(allowed, what)) }
@@ -258,21 +287,9 @@ fn with_etag(api: &Api, rendered: Rendered, headers: &HeaderMap) -> Response {
     if rendered.status != StatusCode::OK {
         return rendered.into_response(api, "no-store");
     }
-    let tag = format!("\"{:032x}\"", xxh3_128(&rendered.body));
-    let known = headers.get_all(IF_NONE_MATCH).iter().any(|line| names(line, tag.as_bytes()));
-    let length = rendered.body.len();
+    let (tag, length) = (xxh3_128(&rendered.body), rendered.body.len());
     // Kept by the caller alone, and asked for again before each use.
-    let mut response = rendered.into_response(api, "private, no-cache");
-    if known {
-        let mut whole = response.headers().clone();
-        whole.insert(CONTENT_LENGTH, length.into());
-        response.extensions_mut().insert(Unmodified(whole));
-        *response.status_mut() = StatusCode::NOT_MODIFIED;
-        *response.body_mut() = Body::empty();
-        response.headers_mut().remove(CONTENT_TYPE);
-    }
-    let tag = HeaderValue::from_str(&tag).expect("hexadecimal digits in quotes");
-    response.headers_mut().insert(ETAG, tag);
+    let mut response = tagged(rendered.into_response(api, "private, no-cache"), tag, length, headers);
     response.headers_mut().append(VARY, HeaderValue::from_static("accept, authorization"));
     response
 }

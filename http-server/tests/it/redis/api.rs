@@ -42,6 +42,7 @@ fn allow_names_the_methods() {
     for (method, path, allowed) in [
         ("GET", "/v1", "POST, OPTIONS"),
         ("PUT", "/v1/transaction", "POST, OPTIONS"),
+        ("GET", "/v1/allowed", "POST, OPTIONS"),
         ("POST", "/v1/subscribe/c", "GET, OPTIONS"),
         ("GET", "/v1/SET/k/v", "POST, PUT, DELETE, OPTIONS"),
         ("PATCH", "/v1/GET/k", "GET, HEAD, POST, PUT, DELETE, OPTIONS"),
@@ -49,6 +50,60 @@ fn allow_names_the_methods() {
         let answer = http.send(method, path, &[], b"");
         assert_eq!((answer.status, answer.header("allow")), (405, Some(allowed)), "{method} {path}");
     }
+}
+
+/// A verdict is what sending the command would give, and the command is not sent.
+#[test]
+fn verdicts() {
+    let rules = ["--redis-allow", "@read,set,save", "--redis-keys", "shop:"];
+    let front = Front::start(&[&["--redis", "embedded"][..], &rules].concat());
+    let denied = r#"{"error":"the command DEL is not allowed here"}"#;
+    let prefix = r#"{"error":"a key has none of the prefixes that are allowed here"}"#;
+    let check = |body: &str, expected: &str| {
+        let answer = front.post("/v1/allowed", body);
+        assert_eq!((answer.status, answer.text().as_str()), (200, expected), "{body}");
+        assert_eq!(answer.header("cache-control"), Some("no-store"));
+    };
+    check(r#"["SET","shop:1","v"]"#, r#"{"result":true}"#);
+    check(r#"["DEL","shop:1"]"#, denied);
+    check(
+        r#"[["SET","shop:1","v"],["DEL","shop:1"],["SET","other","v"]]"#,
+        &format!("[{{\"result\":true}},{denied},{prefix}]"),
+    );
+    assert_eq!(front.get("/v1/EXISTS/shop:1").text(), r#"{"result":0}"#, "nothing was set");
+    let resp = [("content-type", "application/x-resp")];
+    let answer =
+        front.connect().send("POST", "/v1/allowed", &resp, b"*1\r\n$3\r\nDEL\r\n*2\r\n$3\r\nGET\r\n$6\r\nshop:1\r\n");
+    assert_eq!(answer.text(), "-ERR the command DEL is not allowed here\r\n#t\r\n");
+    assert_eq!(front.post("/v1/allowed", "[]").status, 400);
+    assert_eq!(
+        front.connect().send("POST", "/v1/allowed", &[("host", "evil.example")], b"[\"GET\",\"k\"]").status,
+        421
+    );
+    assert_eq!(
+        front.connect().send("POST", "/v1/allowed", &[("authorization", "Bearer x")], b"[\"GET\",\"k\"]").status,
+        401
+    );
+}
+
+/// The files of the console have a tag each, by which a browser that has them gets no second copy.
+#[test]
+fn files_of_the_console() {
+    let front = Front::start(&["--redis", "embedded"]);
+    for path in ["/_/", "/_/main.js", "/_/page.css", "/_/openapi.json"] {
+        let answer = front.get(path);
+        let policy = answer.header("content-security-policy").unwrap();
+        assert!(
+            policy.contains("default-src 'none'") && policy.contains("require-trusted-types-for 'script'"),
+            "{path}"
+        );
+        let tag = answer.header("etag").unwrap();
+        let again = front.connect().send("GET", path, &[("if-none-match", tag)], b"");
+        assert_eq!((answer.status, again.status, again.body.len()), (200, 304, 0), "{path}");
+        assert_eq!(again.header("etag"), Some(tag), "{path}");
+        assert_eq!(again.header("content-security-policy"), Some(policy), "{path}");
+    }
+    assert_eq!(front.get("/_/nothing.js").status, 404);
 }
 
 /// The server in this process has no directory: nothing is written where the process happens to run.

@@ -2,6 +2,7 @@
 
 mod api;
 mod browser;
+mod console;
 mod faults;
 mod get;
 mod strangers;
