@@ -161,7 +161,7 @@ impl Judged {
     /// The reason that stands beside it as a letter: why it is void, or that it is a rate in spite of a saturated generator.
     #[must_use]
     pub fn reason(&self) -> Option<Void> {
-        self.comparison.void.or(self.comparison.both_saturated.then_some(Void::BothSaturated))
+        self.comparison.void.or_else(|| self.comparison.both_saturated.then_some(Void::BothSaturated))
     }
 }
 
@@ -179,12 +179,12 @@ impl Comparison {
         let deciding: Vec<Pair<'_>> = all.iter().filter(calm).copied().collect();
         let values = |(own, rival): &Pair<'_>| Some((metric.of(own)?, metric.of(rival)?));
         let ratio = stats::paired_ratio(&deciding.iter().filter_map(values).collect::<Vec<_>>());
-        let sides = [(own, 0), (rival, 1)].map(|(side, place)| {
-            let runs = deciding.iter().map(|pair| if place == 0 { pair.0 } else { pair.1 });
-            side.limit(metric, runs)
-        });
+        let limits = [
+            own.limit(metric, deciding.iter().map(|pair| pair.0)),
+            rival.limit(metric, deciding.iter().map(|pair| pair.1)),
+        ];
         let limit =
-            sides.into_iter().flatten().reduce(|one, other| if one == Void::GeneratorBound { one } else { other });
+            limits.into_iter().flatten().reduce(|one, other| if one == Void::GeneratorBound { one } else { other });
         let both_saturated = limit == Some(Void::BothSaturated) && metric == Metric::Throughput;
         let limit = limit.filter(|_| !both_saturated);
         let void = void(metric, &all, &deciding).or(limit);
