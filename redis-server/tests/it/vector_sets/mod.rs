@@ -6,7 +6,7 @@ mod recorded;
 mod suite;
 
 use std::io::{Read, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use crate::support::Random;
 use crate::support::genuine::Genuine;
@@ -57,7 +57,7 @@ fn fill(stream: &mut (impl Read + Write), elements: usize) {
     ask(stream, &["PEXPIREAT", "bin", "9999999999999"]);
 }
 
-/// What can be seen of the sets' elements, exactly.
+/// All visible properties of the sets' elements, exactly.
 fn elements(stream: &mut (impl Read + Write), count: usize) -> Vec<Value> {
     let mut seen = Vec::new();
     for (key, _) in SETS {
@@ -77,7 +77,7 @@ fn elements(stream: &mut (impl Read + Write), count: usize) -> Vec<Value> {
     seen
 }
 
-/// What can be seen of the sets' graphs, beside their elements.
+/// The visible links and searches of the sets' graphs.
 fn graphs(stream: &mut (impl Read + Write), count: usize) -> Vec<Value> {
     let mut seen = Vec::new();
     for (key, _) in SETS {
@@ -94,13 +94,14 @@ fn graphs(stream: &mut (impl Read + Write), count: usize) -> Vec<Value> {
 
 /// A genuine server with vector sets, of those that `OTHER_REDIS_SERVERS` names; with this snapshot.
 fn genuine(snapshot: Option<PathBuf>) -> Option<Genuine> {
+    let start = |program: &PathBuf, snapshot: Option<&Path>| Genuine::of(program, &[], snapshot);
+    let has_sets = |program: &&PathBuf| start(program, None).is_some_and(|server| server.version >= [8, 0]);
     let programs = Genuine::programs();
-    let mut servers = programs.iter().filter_map(|program| Genuine::of(program, &[], snapshot.as_deref()));
-    let found = servers.find(|server| server.version >= [8, 0]);
-    if found.is_none() {
+    let Some(program) = programs.iter().find(has_sets) else {
         println!("skipped: OTHER_REDIS_SERVERS names no server with vector sets");
-    }
-    found
+        return None;
+    };
+    start(program, snapshot.as_deref())
 }
 
 /// A call with words of any bytes.
