@@ -107,7 +107,7 @@ pub(crate) fn run() -> Result<()> {
     Ok(())
 }
 
-/// The tracked text files by path.
+/// The tracked files by path; the text of those that are not text is empty.
 struct Tree {
     files: BTreeMap<String, String>,
 }
@@ -120,9 +120,9 @@ impl Tree {
         let names = run_quietly(&mut command)?;
         let mut files = BTreeMap::new();
         for name in names.split('\0').filter(|name| !name.is_empty()) {
-            // A file that is not text, or deleted and not yet committed, has no rules.
-            if let Ok(text) = fs::read_to_string(root.join(name)) {
-                files.insert(name.to_owned(), text);
+            // A file that is deleted and not yet committed has no rules. A picture has none either, but links lead to it.
+            if let Ok(bytes) = fs::read(root.join(name)) {
+                files.insert(name.to_owned(), String::from_utf8(bytes).unwrap_or_default());
             }
         }
         Ok(Self { files })

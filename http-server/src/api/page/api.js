@@ -119,9 +119,11 @@ export function eventBytes(value) {
 
 /** Bytes for a path or a fragment. */
 export function percentEncoded(bytes) {
-  const plain = /[A-Za-z0-9_-]/;
-  const encoded = (byte) => "%" + byte.toString(16).padStart(2, "0");
-  return Array.from(bytes, (byte) => (plain.test(String.fromCharCode(byte)) ? String.fromCharCode(byte) : encoded(byte))).join("");
+  const encoded = (byte) => {
+    const char = String.fromCharCode(byte);
+    return /[A-Za-z0-9_-]/.test(char) ? char : "%" + byte.toString(16).padStart(2, "0");
+  };
+  return Array.from(bytes, encoded).join("");
 }
 
 /** The bytes of a text that `percentEncoded` has made. */

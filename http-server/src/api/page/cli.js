@@ -16,6 +16,11 @@ const STORED = "redis-history";
 const history = JSON.parse(sessionStorage.getItem(STORED) ?? "[]");
 let at = history.length;
 
+const HELP = `help COMMAND   arguments and summary of a command
+clear          empties the log, as Ctrl+L does
+Tab            completes a name
+Up, Down       earlier and later lines`;
+
 /** Commands between MULTI and EXEC; null outside. */
 let queued = null;
 
@@ -97,7 +102,8 @@ export async function enter(text) {
   entry.scrollIntoView({ block: "nearest" });
 }
 
-const limited = (text) => (text.length > LONGEST ? text.slice(0, LONGEST) + `\n… ${text.length - LONGEST} more characters` : text);
+const limited = (text) =>
+  text.length > LONGEST ? text.slice(0, LONGEST) + `\n… ${text.length - LONGEST} more characters` : text;
 
 async function answer(text) {
   const args = split(text);
@@ -114,7 +120,7 @@ async function answer(text) {
 async function help(name) {
   await loadDocs();
   const command = commandOf(name);
-  if (name === "") return "help COMMAND   arguments and summary of a command\nclear          empties the log\nTab completes a name, the arrows walk through the history, Ctrl+L empties the log.";
+  if (name === "") return HELP;
   if (!command) return `There is no command ${argument(split(name)[0])}.`;
   return [synopsis(command), ...facts(command).map(([heading, text]) => `  ${heading}: ${text}`)].join("\n");
 }

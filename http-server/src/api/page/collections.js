@@ -4,7 +4,7 @@ import { ask, run } from "./api.js";
 import { count, duration, fromField, identity, shown } from "./bytes.js";
 import { addRows, attempt, button, confirmed, el, lineForm, note, table } from "./dom.js";
 import { asBytes, asNumber, asText, fields, items, pairs } from "./resp.js";
-import { valueCell } from "./text.js";
+import { pairList, valueCell } from "./text.js";
 
 /** Elements of a page. */
 const PAGE = 200;
@@ -31,21 +31,24 @@ async function showPages(view, headings, page, first) {
 }
 
 /** A view of pages with a line for a pattern, and one to add elements if that is allowed. */
-async function collection({ view, reload }, total, { headings, pageOf, first, filter, adds = [] }) {
+async function collection({ view, reload }, total, { headings, pageOf, first, filter, add }) {
   const rows = el("div");
   const show = (pattern) => showPages(rows, headings, pageOf(pattern), first(pattern));
   view.append(note(`${count(asNumber(total))} elements`));
   if (filter) view.append(lineForm("Filter", [filter], (text) => show(fromField(text))));
-  for (const { label, names, add } of adds) {
+  if (add) {
     const submit = async (...texts) => {
-      await add(...texts.map(fromField));
+      await add.run(...texts.map(fromField));
       await reload();
     };
-    view.append(lineForm(label, names, submit));
+    view.append(lineForm(add.label, add.names, submit));
   }
   view.append(rows);
   await show(new Uint8Array());
 }
+
+/** Which of these commands the rules allow, and the reply of the one that counts the elements. */
+const rightsAndTotal = ({ key, mayRun }, counter, ...commands) => Promise.all([mayRun(commands), run(counter, key)]);
 
 const matching = (pattern) => (pattern.length > 0 ? ["MATCH", pattern] : []);
 
@@ -66,8 +69,9 @@ function removal(context, isAllowed, name, ...command) {
 }
 
 async function hash(context) {
-  const { key, change, mayRun, reload } = context;
-  const [[canSet, canDelete], total] = await Promise.all([mayRun([["HSET", key, "f", "v"], ["HDEL", key, "f"]]), run("HLEN", key)]);
+  const { key, change, reload } = context;
+  const commands = [["HSET", key, "f", "v"], ["HDEL", key, "f"]];
+  const [[canSet, canDelete], total] = await rightsAndTotal(context, "HLEN", ...commands);
   const set = (field) => async (value) => {
     await change("HSET", key, field, value);
     await reload();
@@ -78,13 +82,14 @@ async function hash(context) {
     const expiries = await fieldExpiries(key, found.map(([field]) => field));
     const rows = found.map(([field, value], at) => {
       const name = shown(field, 200);
-      const cells = [name, valueCell(name, value, canSet && set(field)), expiries[at], removal(context, canDelete, name, "HDEL", key, field)];
-      return { id: identity(field), cells };
+      const remove = removal(context, canDelete, name, "HDEL", key, field);
+      return { id: identity(field), cells: [name, valueCell(name, value, canSet && set(field)), expiries[at], remove] };
     });
     return { rows, next: nextOf(reply) };
   };
-  const adds = canSet ? [{ label: "Set", names: ["field", "value"], add: (field, value) => change("HSET", key, field, value) }] : [];
-  await collection(context, total, { headings: ["Field", "Value", "Expires in", ""], pageOf, first: () => "0", filter: "MATCH", adds });
+  const add = canSet && { label: "Set", names: ["field", "value"], run: (...pair) => change("HSET", key, ...pair) };
+  const headings = ["Field", "Value", "Expires in", ""];
+  await collection(context, total, { headings, pageOf, first: () => "0", filter: "MATCH", add });
 }
 
 /** The time that each field has left; nothing where the server has no expiry of fields. */
@@ -96,8 +101,9 @@ async function fieldExpiries(key, names) {
 }
 
 async function list(context) {
-  const { key, change, mayRun, reload } = context;
-  const [[canPush, canSet], total] = await Promise.all([mayRun([["RPUSH", key, "v"], ["LSET", key, "0", "v"]]), run("LLEN", key)]);
+  const { key, change, reload } = context;
+  const commands = [["RPUSH", key, "v"], ["LSET", key, "0", "v"]];
+  const [[canPush, canSet], total] = await rightsAndTotal(context, "LLEN", ...commands);
   const set = (index) => async (value) => {
     await change("LSET", key, index, value);
     await reload();
@@ -110,34 +116,38 @@ async function list(context) {
     });
     return { rows, next: values.length === PAGE ? start + PAGE : null };
   };
-  const adds = canPush ? [{ label: "Push", names: ["value"], add: (value) => change("RPUSH", key, value) }] : [];
-  await collection(context, total, { headings: ["Index", "Value"], pageOf, first: () => 0, adds });
+  const add = canPush && { label: "Push", names: ["value"], run: (value) => change("RPUSH", key, value) };
+  await collection(context, total, { headings: ["Index", "Value"], pageOf, first: () => 0, add });
 }
 
 async function set(context) {
-  const { key, change, mayRun } = context;
-  const [[canAdd, canDelete], total] = await Promise.all([mayRun([["SADD", key, "m"], ["SREM", key, "m"]]), run("SCARD", key)]);
+  const { key, change } = context;
+  const commands = [["SADD", key, "m"], ["SREM", key, "m"]];
+  const [[canAdd, canDelete], total] = await rightsAndTotal(context, "SCARD", ...commands);
   const pageOf = (pattern) => async (cursor) => {
     const reply = await run("SSCAN", key, cursor, ...matching(pattern), "COUNT", PAGE);
     const rows = items(reply.value[1]).map(asBytes).map((member) => {
       const name = shown(member, 200);
-      return { id: identity(member), cells: [valueCell("Member", member), removal(context, canDelete, name, "SREM", key, member)] };
+      const remove = removal(context, canDelete, name, "SREM", key, member);
+      return { id: identity(member), cells: [valueCell("Member", member), remove] };
     });
     return { rows, next: nextOf(reply) };
   };
-  const adds = canAdd ? [{ label: "Add", names: ["member"], add: (member) => change("SADD", key, member) }] : [];
-  await collection(context, total, { headings: ["Member", ""], pageOf, first: () => "0", filter: "MATCH", adds });
+  const add = canAdd && { label: "Add", names: ["member"], run: (member) => change("SADD", key, member) };
+  await collection(context, total, { headings: ["Member", ""], pageOf, first: () => "0", filter: "MATCH", add });
 }
 
 async function sortedSet(context) {
-  const { key, change, mayRun } = context;
-  const [[canAdd, canDelete], total] = await Promise.all([mayRun([["ZADD", key, "0", "m"], ["ZREM", key, "m"]]), run("ZCARD", key)]);
+  const { key, change } = context;
+  const commands = [["ZADD", key, "0", "m"], ["ZREM", key, "m"]];
+  const [[canAdd, canDelete], total] = await rightsAndTotal(context, "ZCARD", ...commands);
   const rowsOf = (reply, rank) =>
     pairs(reply).map(([member, score], at) => {
       const bytes = asBytes(member);
       const name = shown(bytes, 200);
-      const cells = [rank === null ? "" : String(rank + at), asText(score), valueCell("Member", bytes), removal(context, canDelete, name, "ZREM", key, bytes)];
-      return { id: identity(bytes), cells };
+      const remove = removal(context, canDelete, name, "ZREM", key, bytes);
+      const place = rank === null ? "" : String(rank + at);
+      return { id: identity(bytes), cells: [place, asText(score), valueCell("Member", bytes), remove] };
     });
   const pageOf = (pattern) => async (cursor) => {
     if (pattern.length > 0) {
@@ -147,27 +157,29 @@ async function sortedSet(context) {
     const rows = rowsOf(await run("ZRANGE", key, cursor, cursor + PAGE - 1, "WITHSCORES"), cursor);
     return { rows, next: rows.length === PAGE ? cursor + PAGE : null };
   };
-  const adds = canAdd ? [{ label: "Add", names: ["score", "member"], add: (score, member) => change("ZADD", key, score, member) }] : [];
+  const add = canAdd && { label: "Add", names: ["score", "member"], run: (...pair) => change("ZADD", key, ...pair) };
   const first = (pattern) => (pattern.length > 0 ? "0" : 0);
-  await collection(context, total, { headings: ["Rank", "Score", "Member", ""], pageOf, first, filter: "MATCH", adds });
+  await collection(context, total, { headings: ["Rank", "Score", "Member", ""], pageOf, first, filter: "MATCH", add });
 }
 
 async function stream(context) {
-  const { key, view, change, mayRun } = context;
-  const [[canAdd, canDelete], total] = await Promise.all([mayRun([["XADD", key, "*", "f", "v"], ["XDEL", key, "0-1"]]), run("XLEN", key)]);
+  const { key, view, change } = context;
+  const commands = [["XADD", key, "*", "f", "v"], ["XDEL", key, "0-1"]];
+  const [[canAdd, canDelete], total] = await rightsAndTotal(context, "XLEN", ...commands);
   // Newest first: what a stream is opened for.
   const pageOf = () => async (end) => {
     const entries = items(await run("XREVRANGE", key, end, "-", "COUNT", PAGE)).map(items);
     const rows = entries.map(([id, content]) => {
       const name = asText(id);
-      const list = pairs(content).map(([field, value]) => el("div", {}, asText(field) + ": ", valueCell(asText(field), asBytes(value))));
-      return { id: name, cells: [name, timeOf(name), el("div", {}, ...list), removal(context, canDelete, name, "XDEL", key, name)] };
+      const remove = removal(context, canDelete, name, "XDEL", key, name);
+      return { id: name, cells: [name, timeOf(name), pairList(content), remove] };
     });
     return { rows, next: rows.length === PAGE ? "(" + rows.at(-1).id : null };
   };
-  const adds = canAdd ? [{ label: "Append", names: ["field", "value"], add: (field, value) => change("XADD", key, "*", field, value) }] : [];
+  const append = (...pair) => change("XADD", key, "*", ...pair);
+  const add = canAdd && { label: "Append", names: ["field", "value"], run: append };
   await showGroups(key, view);
-  await collection(context, total, { headings: ["ID", "Time", "Fields", ""], pageOf, first: () => "+", adds });
+  await collection(context, total, { headings: ["ID", "Time", "Fields", ""], pageOf, first: () => "+", add });
 }
 
 /** The time in an ID, if it looks like one. */

@@ -38,7 +38,8 @@ function addAll(loaded, docs) {
 export function complete(text) {
   const start = text.trimStart().toUpperCase();
   if (!table || start === "") return [];
-  return [...table.keys()].filter((name) => name.startsWith(start)).sort((one, other) => one.length - other.length || (one < other ? -1 : 1));
+  const shorter = (one, other) => one.length - other.length || (one < other ? -1 : 1);
+  return [...table.keys()].filter((name) => name.startsWith(start)).sort(shorter);
 }
 
 /** The command that a line begins with: of two words if there is such a subcommand. */
@@ -51,11 +52,20 @@ export function commandOf(line) {
 /** The name and its arguments, as the documentation writes them. */
 export const synopsis = (name) => [name, argumentsOf(table.get(name)?.get("arguments"))].filter(Boolean).join(" ");
 
-/** What is known of a command, by heading. */
+const HEADINGS = {
+  summary: "Summary",
+  since: "Since",
+  group: "Group",
+  complexity: "Complexity",
+  deprecated_since: "Deprecated since",
+  replaced_by: "Replaced by",
+};
+
+/** The facts of a command, by heading. */
 export function facts(name) {
   const entry = table.get(name);
-  const headings = { summary: "Summary", since: "Since", group: "Group", complexity: "Complexity", deprecated_since: "Deprecated since", replaced_by: "Replaced by" };
-  return Object.entries(headings).filter(([key]) => entry?.has(key)).map(([key, heading]) => [heading, asText(entry.get(key))]);
+  const known = Object.entries(HEADINGS).filter(([key]) => entry?.has(key));
+  return known.map(([key, heading]) => [heading, asText(entry.get(key))]);
 }
 
 const argumentsOf = (reply, separator = " ") =>

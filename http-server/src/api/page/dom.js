@@ -54,7 +54,8 @@ export function addRows(body, rows) {
 
 /** A form in one line: labelled fields and a button. `onSubmit` gets the fields' texts. */
 export function lineForm(label, names, onSubmit, properties = {}) {
-  const inputs = names.map((name) => el("input", { name, placeholder: name, "aria-label": name, autocomplete: "off", spellcheck: "false" }));
+  const plain = { autocomplete: "off", spellcheck: "false" };
+  const inputs = names.map((name) => el("input", { name, placeholder: name, "aria-label": name, ...plain }));
   const submit = (event) => {
     event.preventDefault();
     attempt(() => onSubmit(...inputs.map((input) => input.value)));

@@ -65,15 +65,16 @@ export async function begin() {
   if (mine !== searches) return;
   canMeasure = memoryRefused === null;
   const text = decode(pattern);
-  if (pattern.length > 0 && (text === null || !/[*?[\\]/.test(text))) return exact(pattern);
+  if (pattern.length > 0 && (text === null || !/[*?[\\]/.test(text))) return exact(pattern, mine);
   if (scanRefused !== null) return status(`${scanRefused}. Enter the name of a key.`);
   scan = new Scan(pattern, $("type").value);
   await scan.page();
 }
 
 /** A pattern without wildcards is the name of a key, which needs no scan. */
-async function exact(key) {
+async function exact(key, mine) {
   const type = asText(await run("TYPE", key));
+  if (mine !== searches) return;
   if (type === "none") return status(NO_KEY + " Wildcards (*text*) search.");
   list.append([{ key }]);
   status("1 key");

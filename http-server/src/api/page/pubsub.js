@@ -14,6 +14,12 @@ const MOST = 4;
 /** Milliseconds until a lost stream is asked for again. */
 const RETRY = 2000;
 
+const STATES = {
+  subscribed: "listening",
+  lost: "Redis is away: messages may be missing",
+  overflow: "this page was too slow: messages are missing",
+};
+
 /** Messages that are not shown yet; they are in the next frame. */
 let fresh = [];
 let heard = 0;
@@ -42,7 +48,9 @@ export async function showPubsub() {
 }
 
 async function subscribe(name, isPattern) {
-  if ($("subscriptions").children.length >= MOST) throw new Error(`There are ${MOST} subscriptions; a pattern covers several channels.`);
+  if ($("subscriptions").children.length >= MOST) {
+    throw new Error(`There are ${MOST} subscriptions; a pattern covers several channels.`);
+  }
   const stop = new AbortController();
   const state = el("span", { className: "note", textContent: "connecting" });
   const label = (isPattern ? "pattern " : "channel ") + name;
@@ -50,7 +58,8 @@ async function subscribe(name, isPattern) {
     stop.abort();
     entry.remove();
   };
-  const entry = el("li", {}, el("span", { textContent: label }), state, button("Stop", remove, { "aria-label": `Stop ${label}` }));
+  const stopButton = button("Stop", remove, { "aria-label": `Stop ${label}` });
+  const entry = el("li", {}, el("span", { textContent: label }), state, stopButton);
   $("subscriptions").append(entry);
   while (!stop.signal.aborted) {
     try {
@@ -74,13 +83,14 @@ function onEvent(event, state) {
     if (fresh.length > KEPT) fresh.shift();
     return;
   }
-  const texts = { subscribed: "listening", lost: "Redis is away: messages may be missing", overflow: "this page was too slow: messages are missing" };
-  state.textContent = texts[event.event] ?? event.event;
+  state.textContent = STATES[event.event] ?? event.event;
 }
 
 function drawFresh() {
-  const rows = fresh.map(({ at, channel, message }) =>
-    el("tr", {}, ...[at.toISOString().slice(11, 23), shown(eventBytes(channel), 200), shown(eventBytes(message), 2000)].map((text) => el("td", { textContent: text }))));
+  const rows = fresh.map(({ at, channel, message }) => {
+    const texts = [at.toISOString().slice(11, 23), shown(eventBytes(channel), 200), shown(eventBytes(message), 2000)];
+    return el("tr", {}, ...texts.map((text) => el("td", { textContent: text })));
+  });
   fresh = [];
   const body = $("messages");
   body.prepend(...rows.reverse());

@@ -3,8 +3,12 @@
 import { ask, run } from "./api.js";
 import { count, shown, split } from "./bytes.js";
 import { $, attempt, button, el, note, table } from "./dom.js";
-import { asBytes, asNumber, asText, fields, items, pairs } from "./resp.js";
-import { valueCell } from "./text.js";
+import { asBytes, asNumber, asText, fields, items } from "./resp.js";
+import { pairList } from "./text.js";
+
+const FIGURES = [
+  "num_docs", "num_terms", "num_records", "inverted_sz_mb", "hash_indexing_failures", "indexing", "percent_indexed",
+];
 
 /** Hits of a page. */
 const PAGE = 20;
@@ -26,7 +30,8 @@ export async function showSearch() {
   const [list] = await ask([["FT._LIST"]]);
   const names = list.kind === "error" ? [] : items(list).map(asText);
   const chosen = $("index").value;
-  $("index").replaceChildren(...names.map((name) => el("option", { value: name, textContent: name, selected: name === chosen })));
+  const option = (name) => el("option", { value: name, textContent: name, selected: name === chosen });
+  $("index").replaceChildren(...names.map(option));
   $("query").hidden = names.length === 0;
   if (names.length > 0) return describe();
   $("index-facts").replaceChildren(note(list.kind === "error" ? list.value : "The server has no search index."));
@@ -35,8 +40,7 @@ export async function showSearch() {
 async function describe() {
   const facts = fields(await run("FT.INFO", $("index").value));
   const attributes = items(facts.get("attributes")).map(attribute);
-  const names = ["num_docs", "num_terms", "num_records", "inverted_sz_mb", "hash_indexing_failures", "indexing", "percent_indexed"];
-  const rows = names.filter((name) => facts.has(name)).map((name) => [name, asText(facts.get(name))]);
+  const rows = FIGURES.filter((name) => facts.has(name)).map((name) => [name, asText(facts.get(name))]);
   $("index-facts").replaceChildren(
     table(["Field", "Name in queries", "Type"], attributes),
     el("details", {}, el("summary", { textContent: "Figures" }), table(["Fact", "Value"], rows)),
@@ -58,7 +62,7 @@ async function find(start) {
   const { total, hits } = reply.kind === "map" ? ofMap(reply) : ofList(reply);
   const cells = ({ id, content }) => [
     button(shown(id, 200), () => openKey(id), { className: "cell" }),
-    el("div", {}, ...content.map(([name, value]) => el("div", {}, asText(name) + ": ", valueCell(asText(name), asBytes(value))))),
+    content ? pairList(content) : "",
   ];
   const parts = [note(`${count(total)} hits`), table(["Key", "Fields"], hits.map(cells))];
   if (start > 0) parts.push(button("Previous", () => find(start - PAGE)));
@@ -70,7 +74,7 @@ function ofMap(reply) {
   const facts = fields(reply);
   const hits = items(facts.get("results")).map(fields).map((hit) => ({
     id: asBytes(hit.get("id")),
-    content: hit.has("extra_attributes") ? pairs(hit.get("extra_attributes")) : [],
+    content: hit.get("extra_attributes"),
   }));
   return { total: asNumber(facts.get("total_results")), hits };
 }
@@ -79,8 +83,8 @@ function ofList(reply) {
   const [total, ...rest] = items(reply);
   const hits = [];
   for (const item of rest) {
-    if (item.kind === "array") hits.at(-1).content = pairs(item);
-    else hits.push({ id: asBytes(item), content: [] });
+    if (item.kind === "array") hits.at(-1).content = item;
+    else hits.push({ id: asBytes(item) });
   }
   return { total: asNumber(total), hits };
 }

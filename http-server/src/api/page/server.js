@@ -41,7 +41,8 @@ export function startServer() {
     for (const each of $("server-views").children) each.setAttribute("aria-pressed", String(each.textContent === name));
     return attempt(() => open(VIEWS[name]));
   };
-  $("server-views").append(...Object.keys(VIEWS).map((name) => button(name, () => show(name), { "aria-pressed": "false" })));
+  const view = (name) => button(name, () => show(name), { "aria-pressed": "false" });
+  $("server-views").append(...Object.keys(VIEWS).map(view));
   document.addEventListener("visibilitychange", () => plan(0));
 }
 
@@ -68,7 +69,8 @@ async function poll() {
     if (reply.kind === "error") return $("figures-note").replaceChildren(note(reply.value, true));
     $("figures-note").replaceChildren();
     const now = { ...Object.fromEntries(linesOf(reply)), at: performance.now() };
-    now.keys = Object.entries(now).reduce((sum, [name, value]) => sum + (/^db\d+$/.test(name) ? Number(/keys=(\d+)/.exec(value)?.[1] ?? 0) : 0), 0);
+    const databases = Object.entries(now).filter(([name]) => /^db\d+$/.test(name));
+    now.keys = databases.reduce((sum, [, value]) => sum + Number(/keys=(\d+)/.exec(value)?.[1] ?? 0), 0);
     FIGURES.forEach(([, , value], at) => plots[at].add(value(now, before)));
     before = now;
   } catch (error) {
@@ -79,8 +81,10 @@ async function poll() {
 }
 
 /** The fields of INFO as pairs. */
-const linesOf = (reply) =>
-  asTextLines(reply).filter((line) => line.includes(":") && !line.startsWith("#")).map((line) => [line.slice(0, line.indexOf(":")), line.slice(line.indexOf(":") + 1)]);
+const linesOf = (reply) => asTextLines(reply).filter((line) => line.includes(":")).map((line) => halves(line, ":"));
+
+/** The text before the first sign, and the text behind it. */
+const halves = (text, sign) => [text.slice(0, text.indexOf(sign)), text.slice(text.indexOf(sign) + 1)];
 
 /** The lines of a reply, whose ends `asText` would escape. */
 const asTextLines = (reply) => (decode(asBytes(reply)) ?? "").split(/\r?\n/);
@@ -98,9 +102,12 @@ async function info() {
   const sections = [];
   for (const line of asTextLines(await run("INFO"))) {
     if (line.startsWith("# ")) sections.push([line.slice(2), []]);
-    else if (line.includes(":")) sections.at(-1)?.[1].push([line.slice(0, line.indexOf(":")), line.slice(line.indexOf(":") + 1)]);
+    else if (line.includes(":")) sections.at(-1)?.[1].push(halves(line, ":"));
   }
-  return sections.map(([title, rows]) => el("details", { open: title === "Server" }, el("summary", { textContent: title }), table(["Field", "Value"], rows)));
+  return sections.map(([title, rows]) => {
+    const summary = el("summary", { textContent: title });
+    return el("details", { open: title === "Server" }, summary, table(["Field", "Value"], rows));
+  });
 }
 
 async function slowLog() {
@@ -132,8 +139,9 @@ function nested(prefix, reply) {
 
 async function clients() {
   const lines = asTextLines(await run("CLIENT", "LIST")).filter(Boolean);
-  const found = lines.map((line) => new Map(line.split(" ").map((pair) => [pair.slice(0, pair.indexOf("=")), pair.slice(pair.indexOf("=") + 1)])));
+  const found = lines.map((line) => new Map(line.split(" ").map((pair) => halves(pair, "="))));
   const columns = ["id", "addr", "name", "user", "db", "age", "idle", "cmd", "tot-mem", "lib-name"];
-  const rows = found.map((client) => columns.map((column) => (column === "tot-mem" ? size(Number(client.get(column) ?? 0)) : client.get(column) ?? "")));
+  const cell = (column, text = "") => (column === "tot-mem" ? size(Number(text)) : text);
+  const rows = found.map((client) => columns.map((column) => cell(column, client.get(column))));
   return [note(`${rows.length} clients`), table(columns, rows)];
 }

@@ -2,6 +2,7 @@
 
 import { decode, fromField, hexDump, prettyJson, shown, size, toField } from "./bytes.js";
 import { attempt, button, dialog, el, note } from "./dom.js";
+import { asBytes, asText, pairs } from "./resp.js";
 
 /** Bytes that are shown of a longer value. */
 export const SHOWN = 256 * 1024;
@@ -67,4 +68,13 @@ export function valueCell(title, bytes, save) {
     const box = dialog(title, valueView(bytes, { save: saveAndClose }));
   };
   return button(shown(bytes, 200) || '""', open, { className: "cell", title: "Show the whole value" });
+}
+
+/** The fields of a map or a flat list, each with a cell for its value. */
+export function pairList(reply) {
+  const lines = pairs(reply).map(([name, value]) => {
+    const text = asText(name);
+    return el("div", {}, text + ": ", valueCell(text, asBytes(value)));
+  });
+  return el("div", {}, ...lines);
 }

@@ -53,7 +53,8 @@ async function describe(key) {
   const context = {
     key,
     view,
-    reload: () => openKey(key),
+    // Not if another key has been opened since.
+    reload: async () => current === key && openKey(key),
     change: async (...command) => {
       await run(...command);
       announce(`${command[0]}: done`);

@@ -591,13 +591,13 @@ fn appearances() {
     }
 }
 
-/// Writes the pictures of docs/http/console.md.
+/// Writes the pictures of docs/http/console.md: `cargo test -p http-server console::pictures -- --ignored`.
 #[test]
 #[ignore = "writes into docs/http"]
 fn pictures() {
-    let Some(console) = Console::start(RULES) else { return };
+    let rules = RULES.replace("[\"@read\"]", "[\"@all\"]");
+    let Some(console) = Console::start(&rules) else { return };
     console.send(&samples());
-    console.use_token();
     let take = |name: &str| {
         // The plots and the list are drawn within a frame or two.
         std::thread::sleep(Duration::from_millis(500));
@@ -607,7 +607,6 @@ fn pictures() {
         std::fs::write(folder.join(format!("console-{name}.png")), picture).unwrap();
     };
     console.browser.appear(1000, 520, "light");
-    console.browser.run("document.getElementById('status').textContent = ''");
     console.browser.run("document.getElementById('search').requestSubmit()");
     console.wait("keys", "MBbloom--");
     console.open(b"hash", &["Ann"]);
