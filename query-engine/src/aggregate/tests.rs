@@ -50,7 +50,7 @@ fn check(steps: &[Step], load: &[&str], columns: &str, expected: &[&str]) {
     let index = index();
     let query = Query::parse(b"*", index.schema(), &ParseOptions::default()).expect("valid");
     let mut rows = index.aggregate(&query, &SearchOptions::default(), &aggregation).expect("every row has a value");
-    assert_eq!((rows.columns().join(" "), rows.total()), (columns.to_owned(), 5));
+    assert_eq!(rows.columns().join(" "), columns);
     let (first, rest) = (rows.read(1), rows.read(usize::MAX));
     let all: Vec<String> =
         first.iter().chain(&rest).map(|row| row.iter().map(shown).collect::<Vec<_>>().join(" ")).collect();

@@ -23,7 +23,7 @@ pub(super) fn info(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     let cursors = cx.instance().search.with_cursors(|cursors| (cursors.len(), cursors.of(index.name())));
     let reply = &mut *cx.reply;
     let dialects = [1, 2, 3, 4].map(|dialect| index.has_dialect(dialect));
-    reply.map(33 + usize::from(definition.has_stop_words));
+    reply.map(34 + usize::from(definition.has_stop_words));
     reply.simple("index_name");
     reply.bulk(index.name());
     reply.simple("index_options");

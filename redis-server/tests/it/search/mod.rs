@@ -3,6 +3,7 @@
 mod changes;
 mod durable;
 mod hostile;
+mod judged;
 mod model;
 mod recorded;
 mod vectors;
