@@ -503,7 +503,10 @@ fn search(config: &Config) -> crate::search::Search {
         let file = path.rsplit(|byte| *byte == b'/').next().unwrap_or_default();
         if file == b"redisearch.so" || file == b"search.so" {
             search.options.load(arguments, |name, error| {
-                tracing::warn!("the argument {} of loadmodule is left out: {error}", crate::protocol::error::shown(name));
+                tracing::warn!(
+                    "the argument {} of loadmodule is left out: {error}",
+                    crate::protocol::error::shown(name)
+                );
             });
         }
     }

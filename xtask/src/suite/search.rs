@@ -14,12 +14,12 @@ use std::sync::Mutex;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, anyhow, bail};
 use super::Options;
 use super::known::{Known, Verdict};
 use super::output::Outcome;
 use super::report::Report;
 use crate::process::run_quietly;
+use anyhow::{Context, Result, anyhow, bail};
 
 /// The version whose commands we have.
 const TAG: &str = "v2.10.5";

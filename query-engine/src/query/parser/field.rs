@@ -255,7 +255,8 @@ impl Parser<'_> {
                 _ if words.is_empty() => return Err(self.unexpected()),
                 _ => break,
             };
-            let quoted = if let (Token::Exact(span), true) = (&token, words.is_empty()) { Some(span.clone()) } else { None };
+            let quoted =
+                if let (Token::Exact(span), true) = (&token, words.is_empty()) { Some(span.clone()) } else { None };
             token = self.lexer.next();
             if let Some(span) = quoted.filter(|_| token == Token::Star && self.modern) {
                 tags.push(self.affix_node(&span, false, true)?);

@@ -126,9 +126,8 @@ fn check_names<'a>(engine: &Index, request: &'a Request<'_>, mut made: Vec<&'a s
             Step::Group { by, reducers } => {
                 let no_property = |name: &str| Error::Message(format!("No such property `{name}`"));
                 by.iter().try_for_each(|name| check(name, &made).map_err(|_| no_property(name)))?;
-                let absent = |name: &str| {
-                    Error::Message(format!("Property `{name}` not present in document or pipeline"))
-                };
+                let absent =
+                    |name: &str| Error::Message(format!("Property `{name}` not present in document or pipeline"));
                 for name in reducers.iter().flat_map(Reducer::reads) {
                     check(name, &made).map_err(|_| absent(name))?;
                 }

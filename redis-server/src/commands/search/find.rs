@@ -79,7 +79,9 @@ impl<'a> Request<'a> {
             () if words.take("EXPLAINSCORE") => self.explains = true,
             () if words.take("WITHPAYLOADS") => self.with_payloads = true,
             () if words.take("WITHSORTKEYS") => self.with_sort_keys = true,
-            () if words.take("LIMIT") => self.limit = limit(words, if most == UNLIMITED { UNLIMITED } else { MAX_WINDOW as u64 })?,
+            () if words.take("LIMIT") => {
+                self.limit = limit(words, if most == UNLIMITED { UNLIMITED } else { MAX_WINDOW as u64 })?
+            }
             () if words.take("SORTBY") => {
                 if self.sort_by.is_some() {
                     return Err(Error::Static("Multiple SORTBY steps are not allowed"));
@@ -141,9 +143,7 @@ pub(super) fn format(words: &mut Words<'_>, is_resp3: bool) -> Result {
     match () {
         () if words.is_empty() => Err(Error::Static("Need an argument for FORMAT")),
         () if words.take("STRING") => Ok(()),
-        () if words.take("EXPAND") && !is_resp3 => {
-            Err(Error::Static("EXPAND format is only supported with RESP3"))
-        }
+        () if words.take("EXPAND") && !is_resp3 => Err(Error::Static("EXPAND format is only supported with RESP3")),
         () => Err(Error::Message(format!("FORMAT {} is not supported", words.shown()))),
     }
 }

@@ -51,9 +51,8 @@ pub(super) fn info(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     number(reply, "percent_indexed", part);
     count(reply, "number_of_uses", index.uses.load(Relaxed) as usize);
     count(reply, "cleaning", 0);
-    let stop_words: Option<Vec<Box<[u8]>>> = definition
-        .has_stop_words
-        .then(|| engine.schema().stop_words.iter().map(Into::into).collect());
+    let stop_words: Option<Vec<Box<[u8]>>> =
+        definition.has_stop_words.then(|| engine.schema().stop_words.iter().map(Into::into).collect());
     drop(engine);
     reply.simple("gc_stats");
     reply.map(GC.len());

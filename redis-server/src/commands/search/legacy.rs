@@ -5,7 +5,7 @@ use std::sync::Arc;
 use query_engine::{Expression, ExpressionError, Language};
 
 use super::words::Words;
-use super::{UNKNOWN_INDEX, NO_INDEX, catalog, create, default_deadline, index_for, refresh};
+use super::{NO_INDEX, UNKNOWN_INDEX, catalog, create, default_deadline, index_for, refresh};
 use crate::command::{Args, Result};
 use crate::exec::search::read_document;
 use crate::exec::{Ctx, Event};
@@ -137,15 +137,16 @@ fn follow(index: &SearchIndex, addition: &Addition<'_>) -> Result {
         return Ok(());
     }
     index.alter(|definition, _| {
-        let mut option = |is_new: bool, word: &str, name: &str, field: fn(&mut Definition) -> &mut Option<Box<[u8]>>| {
-            if is_new {
-                *field(definition) = Some(name.as_bytes().into());
-                // The command that makes the index says so, too.
-                if let Some(create) = definition.commands.first_mut() {
-                    create.splice(2..2, [word.as_bytes().into(), name.as_bytes().into()]);
+        let mut option =
+            |is_new: bool, word: &str, name: &str, field: fn(&mut Definition) -> &mut Option<Box<[u8]>>| {
+                if is_new {
+                    *field(definition) = Some(name.as_bytes().into());
+                    // The command that makes the index says so, too.
+                    if let Some(create) = definition.commands.first_mut() {
+                        create.splice(2..2, [word.as_bytes().into(), name.as_bytes().into()]);
+                    }
                 }
-            }
-        };
+            };
         option(score, "SCORE_FIELD", SCORE_FIELD, |definition| &mut definition.score_field);
         option(language, "LANGUAGE_FIELD", LANGUAGE_FIELD, |definition| &mut definition.language_field);
         option(payload, "PAYLOAD_FIELD", PAYLOAD_FIELD, |definition| &mut definition.payload_field);

@@ -241,8 +241,7 @@ impl<'l> Loader<'l> {
     /// Whether the index keeps the values of a field of hashes.
     fn is_kept(&self, name: &[u8]) -> bool {
         let mut fields = self.definition.fields.iter();
-        self.definition.source == Source::Hash
-            && fields.any(|field| field.is_sortable && field.name.as_bytes() == name)
+        self.definition.source == Source::Hash && fields.any(|field| field.is_sortable && field.name.as_bytes() == name)
     }
 
     /// A field that an answer names: a sortable number as the index keeps it, and the key by its own property.
@@ -253,7 +252,8 @@ impl<'l> Loader<'l> {
         let text = self.field(entry, name)?;
         let field = self.definition.fields.iter().find(|field| field.name.as_bytes() == name);
         let is_number = field.is_some_and(|field| field.is_sortable && field.kind == FieldKind::Numeric);
-        if is_number && self.definition.source == Source::Hash
+        if is_number
+            && self.definition.source == Source::Hash
             && let SortKey::Number(number) = SortKey::parse(&text)
         {
             return Some(Datum::Number(number).bytes().to_vec());

@@ -90,12 +90,8 @@ const TOP_K: &str = "TOPK.* is not supported";
 const T_DIGEST: &str = "TDIGEST.* is not supported";
 
 /// Its tests of search, by ours alone: the genuine module needs a newer Redis than Debian has.
-const REDIS_PY_SEARCH: Tests = Tests {
-    name: "redis-py, search",
-    kit: PYTHON_SUITE,
-    command: redis_py_search_command,
-    verdict: redis_py_verdict,
-};
+const REDIS_PY_SEARCH: Tests =
+    Tests { name: "redis-py, search", kit: PYTHON_SUITE, command: redis_py_search_command, verdict: redis_py_verdict };
 
 /// Tests of search that ours does not pass, and why. RediSearch 2.10.5 passes them.
 const SEARCH_KNOWN: &[(&str, &str)] = &[
