@@ -24,7 +24,7 @@ use anyhow::{Context, Result, anyhow, bail};
 /// The version whose commands we have.
 const TAG: &str = "v2.10.5";
 
-/// What RLTest and the tests import.
+/// Packages that RLTest and the tests import.
 const REQUIREMENTS: &[&str] = &[
     "RLTest==0.7.32",
     "deepdiff==9.1.0",

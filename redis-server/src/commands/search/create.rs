@@ -121,18 +121,22 @@ impl Plan {
             schema.add(field).map_err(|error| Error::Message(error.to_string()))?;
             definition.fields.push(source);
         }
-        if !keeps.positions {
-            definition.options.push("NOHL");
-        }
-        let texts = definition.fields.iter().filter(|field| matches!(field.kind, FieldKind::Text { .. })).count();
-        if texts > NARROW {
-            definition.options.push("MAXTEXTFIELDS");
-        }
-        let place = |option: &&str| OPTIONS.iter().position(|known| known == option);
-        definition.options.sort_by_key(place);
-        definition.options.dedup();
+        complete_options(&mut definition, keeps);
         Ok(Some(Self { schema, definition, skips_scan }))
     }
+}
+
+/// Adds the options that others imply, in the order of FT.INFO.
+fn complete_options(definition: &mut Definition, keeps: Keeps) {
+    if !keeps.positions {
+        definition.options.push("NOHL");
+    }
+    let texts = definition.fields.iter().filter(|field| matches!(field.kind, FieldKind::Text { .. })).count();
+    if texts > NARROW {
+        definition.options.push("MAXTEXTFIELDS");
+    }
+    definition.options.sort_by_key(|option| OPTIONS.iter().position(|known| known == option));
+    definition.options.dedup();
 }
 
 /// Reads an option that says which keys are documents, and what they are besides their fields.

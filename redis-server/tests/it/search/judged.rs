@@ -1,4 +1,4 @@
-//! What RediSearch's own tests and those of redis-py have found, as RediSearch 2.10.5 answers.
+//! Faults that RediSearch's own tests and those of redis-py have found. The replies are those of RediSearch 2.10.5.
 
 use super::{ask, run};
 use crate::support::resp::Value;
