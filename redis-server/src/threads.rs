@@ -44,7 +44,7 @@ const RESTART_DELAY: Duration = Duration::from_secs(1);
 pub(crate) enum OnPanic {
     /// Ends the process: others rely on the thread, or nobody knows in which state it leaves what it works on.
     EndProcess,
-    /// Logs it. What waits for the thread sees its end.
+    /// Logs it. A waiting thread sees the end.
     Report,
 }
 

@@ -28,11 +28,12 @@ const FUZZ_RUNS: &str = "-runs=20000";
 pub(crate) const FEATURES: &str = "echonet-lite/cli,echonet-lite/mqtt,echonet-lite/serial,echonet-lite/web";
 
 /// Redis' own suite, and the parts of it that full runs have besides.
-const SUITES: [(&str, &[&str]); 6] = [
+const SUITES: [(&str, &[&str]); 7] = [
     ("suite", &[]),
     ("suite-spawn", &["--spawn"]),
     ("suite-cluster", &["--cluster"]),
     ("suite-cluster-mixed", &["--cluster", "--mixed"]),
+    ("suite-search", &["--search"]),
     ("suite-sentinel", &["--sentinel"]),
     ("suite-sentinel-mixed", &["--sentinel", "--mixed"]),
 ];

@@ -77,8 +77,8 @@ impl Scoring<'_> {
 
     pub(super) fn score(&self, record: &Record<'_>, doc: &Doc) -> Scored {
         match self.scorer {
-            Scorer::Tfidf => self.tfidf(record, doc, doc.max_frequency, "max frequency"),
-            Scorer::TfidfDocNorm => self.tfidf(record, doc, doc.length, "length"),
+            Scorer::Tfidf => self.tfidf(record, doc, doc.max_frequency),
+            Scorer::TfidfDocNorm => self.tfidf(record, doc, doc.length),
             Scorer::Bm25 => self.bm25(record, doc),
             Scorer::Bm25Std => {
                 let (words, part) = self.bm25std_words(record, doc);
@@ -112,13 +112,11 @@ impl Scoring<'_> {
         (sum, parts)
     }
 
-    fn tfidf(&self, record: &Record<'_>, doc: &Doc, norm: u32, name: &str) -> Scored {
+    fn tfidf(&self, record: &Record<'_>, doc: &Doc, norm: u32) -> Scored {
         if doc.score == 0.0 {
             return (0.0, self.explain(vec![], || "Document score is 0".to_owned()));
         }
-        if norm == 0 {
-            return (0.0, self.explain(vec![], || format!("Document {name} is 0")));
-        }
+        // A document without words has no norm: its score is infinite, as in RediSearch, or no number.
         let (words, part) = self.tfidf_words(record);
         let slop = phrase::slop(record);
         let score = f64::from(doc.score) * words / f64::from(norm) / f64::from(slop);

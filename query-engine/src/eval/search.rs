@@ -323,7 +323,9 @@ fn order(options: &SearchOptions<'_>, one: &Candidate, other: &Candidate) -> Ord
         return if order.ascending { rising } else { rising.reverse() };
     }
     let (Some(sort), Some(one_key), Some(other_key)) = (&options.sort_by, &one.sort_key, &other.sort_key) else {
-        return other.score.total_cmp(&one.score).then(by_number);
+        // A score that is no number counts as none.
+        let rank = |score: f64| if score.is_nan() { 0.0 } else { score };
+        return rank(other.score).total_cmp(&rank(one.score)).then(by_number);
     };
     // Documents without a value are last in either direction.
     let (is_missing, other_is_missing) = (*one_key == SortKey::Missing, *other_key == SortKey::Missing);

@@ -6,6 +6,9 @@ use std::sync::Arc;
 use crate::document::parse_number;
 use crate::query::significant;
 
+/// 2^63, below which a whole number fits 64 bits.
+const MAX_WHOLE: f64 = 9_223_372_036_854_775_808.0;
+
 /// A value of a row.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Datum {
@@ -45,6 +48,10 @@ impl Datum {
     pub fn bytes(&self) -> Arc<[u8]> {
         match self {
             Self::Null => Arc::from(&b""[..]),
+            // A whole number has all of its digits.
+            Self::Number(number) if number.trunc() == *number && number.abs() < MAX_WHOLE => {
+                (*number as i64).to_string().into_bytes().into()
+            }
             Self::Number(number) => significant(*number, 12).into_bytes().into(),
             Self::Text(text) => Arc::clone(text),
             Self::List(list) => list.first().map_or_else(|| Arc::from(&b""[..]), Self::bytes),

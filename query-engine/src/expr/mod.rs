@@ -126,7 +126,7 @@ impl Expression {
         value(&self.root, row)
     }
 
-    /// The names of all properties, for what a caller must load.
+    /// The names of all properties in their order, each once, for what a caller must load.
     #[must_use]
     pub fn properties(&self) -> Vec<&str> {
         let mut names = Vec::new();
@@ -138,13 +138,13 @@ impl Expression {
                 Node::Arithmetic(_, one, other)
                 | Node::Comparison(_, one, other)
                 | Node::And(one, other)
-                | Node::Or(one, other) => open.extend([one.as_ref(), other]),
+                | Node::Or(one, other) => open.extend([other.as_ref(), one]),
                 Node::Not(one) => open.push(one),
-                Node::Call(_, arguments) => open.extend(arguments),
+                Node::Call(_, arguments) => open.extend(arguments.iter().rev()),
             }
         }
-        names.sort_unstable();
-        names.dedup();
+        let mut known = std::collections::HashSet::new();
+        names.retain(|name| known.insert(*name));
         names
     }
 }

@@ -21,10 +21,14 @@ enum Token {
 }
 
 pub(super) fn parse(text: &[u8]) -> Result<Node, ExpressionError> {
-    let mut parser = Parser { text, at: 0, start: 0, token: Token::End, open: 0 };
+    let mut parser = Parser { text, at: 0, start: 0, token: Token::End, open: 0, unknown: None };
     parser.advance()?;
     let root = parser.operators(0)?.0;
-    if parser.token == Token::End { Ok(root) } else { Err(parser.unexpected()) }
+    match parser.unknown.take() {
+        _ if parser.token != Token::End => Err(parser.unexpected()),
+        Some(name) => Err(ExpressionError::UnknownSymbol(name)),
+        None => Ok(root),
+    }
 }
 
 struct Parser<'t> {
@@ -34,6 +38,8 @@ struct Parser<'t> {
     start: usize,
     token: Token,
     open: usize,
+    /// The first word that is neither a function nor NULL. A fault of syntax behind it counts first.
+    unknown: Option<String>,
 }
 
 /// A node and how deep it is: operators in a row make a tree as deep as they are many.
@@ -130,11 +136,10 @@ impl Parser<'_> {
         self.advance()?;
         if self.token != Token::Open {
             let is_null = name == "NULL";
-            return if is_null {
-                Ok((Node::Literal(Datum::Null), 1))
-            } else {
-                Err(ExpressionError::UnknownSymbol(name.to_owned()))
-            };
+            if !is_null {
+                self.unknown.get_or_insert_with(|| name.to_owned());
+            }
+            return Ok((Node::Literal(Datum::Null), 1));
         }
         self.advance()?;
         let (mut arguments, mut depth) = (Vec::new(), 0);

@@ -59,12 +59,11 @@ fn errors_are_clear() {
     check("'open", "error: Syntax error at offset 0");
     check("nope(1)", "error: Unknown function name 'nope'");
     check("nope", "error: Unknown symbol 'nope'");
-    check("floor(1, 2)", "error: Invalid number of arguments for function 'floor'");
-    check("@s + 1", "error: Numeric value is invalid");
-    check(
-        "@gone",
-        "error: Could not find the value for a parameter name, consider using EXISTS if applicable for gone",
-    );
+    check("floor(1, 2)", "error: Invalid number of arguments for floor");
+    check("@s + 1", "error: Could not convert value to a number");
+    check("upper()", "error: Invalid arguments for function 'upper'");
+    check("bad word", "error: Syntax error at offset 4");
+    check("@gone", "error: gone: has no value, consider using EXISTS if applicable");
     for hostile in ["(", "!", "floor(", "1+(", "1^"] {
         let text = hostile.repeat(100_000);
         assert_eq!(Expression::parse(text.as_bytes()), Err(ExpressionError::TooDeep), "{hostile}");
@@ -85,12 +84,12 @@ fn functions_give_what_redisearch_gives() {
     check("substr(@s, 50, 5)", "");
     check("substr('a', '0', 1)", "error: Invalid type of argument for function 'substr'");
     check("format('%s-%s%%', @n, @s)", "7-Hello, World%");
-    check("format('%d', 1)", "error: Bad format string, or too few arguments for it");
-    check("format('%s')", "error: Bad format string, or too few arguments for it");
+    check("format('%d', 1)", "error: Unknown format specifier passed");
+    check("format('%s')", "error: Not enough arguments for format");
     check("split(@s)", "Hello|World");
     check("split('a;b, c', ';,', ' ')", "a|b|c");
     check("to_number(@d) + 1", "13.5");
-    check("to_number('x')", "error: Invalid type of argument for function 'to_number'");
+    check("to_number('x')", "error: to_number: cannot convert string 'x'");
     check("to_str(1.5)", "1.5");
     check("exists(@gone)", "0");
     check("exists(@n) && !exists(@gone)", "1");
@@ -128,5 +127,5 @@ fn times_are_of_the_gregorian_calendar() {
 #[test]
 fn properties_are_listed() {
     let expression = Expression::parse(b"floor(@b) + @a / @b || exists(@c)").expect("valid");
-    assert_eq!(expression.properties(), ["a", "b", "c"]);
+    assert_eq!(expression.properties(), ["b", "a", "c"]);
 }

@@ -334,7 +334,8 @@ impl Index {
                 FieldKind::Text { .. } => {
                     let texts = value.texts().ok_or_else(|| refuse(Expected::Text))?;
                     for (at, text) in texts.iter().enumerate() {
-                        words.skip(if at > 0 { self.schema.text_gap } else { 0 });
+                        // The next word takes one of these places.
+                        words.skip(if at > 0 { self.schema.text_gap.saturating_sub(1) } else { 0 });
                         words.add(&self.schema, *id, text);
                     }
                 }

@@ -150,6 +150,10 @@ impl<'q> Lexer<'q> {
         if byte == b'"' {
             return self.exact();
         }
+        if self.modern && self.query[start..].starts_with(b"''") {
+            self.at = start + 2;
+            return Some(Token::Term(start + 1..start + 1));
+        }
         let is_wildcard = self.modern && self.query[start..].starts_with(b"w'");
         if let Some(token) = is_wildcard.then(|| self.wildcard()).flatten() {
             return Some(token);
@@ -213,7 +217,8 @@ impl<'q> Lexer<'q> {
         let end = start + closing(&self.query[start..], b'"')?;
         self.at = end + 1;
         if start == end {
-            return Some(Token::Term(start..end));
+            // Dialect 1 knows no empty word.
+            return Some(if self.modern { Token::Term(start..end) } else { Token::Quote });
         }
         self.near = start..end;
         Some(Token::Exact(start..end))

@@ -172,6 +172,11 @@ impl SearchIndex {
         };
         if let Some(Failure { field, why }) = failure {
             let mut failures = lock(&self.failures);
+            // A scan may meet what a change has brought already.
+            let is_known = failures.last.as_ref().is_some_and(|last| *last == (why.clone(), key.into(), field));
+            if is_known {
+                return;
+            }
             failures.count += 1;
             if let Some(field) = field {
                 *failures.by_field.entry(field).or_default() += 1;

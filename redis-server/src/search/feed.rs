@@ -79,8 +79,14 @@ pub enum Progress {
 impl Search {
     /// Begins to fill an index from all keys: those that are no documents yet, or all `again`. The caller may have locked shards.
     pub fn scan(&self, index: &Arc<SearchIndex>, again: bool) {
+        let mut wanted = lock(&self.wanted);
+        // One scan serves all who want one before it begins, such as a thousand FT.SYNUPDATE of a file.
+        if let Some((_, known)) = wanted.iter_mut().find(|(known, _)| Arc::ptr_eq(known, index)) {
+            *known |= again;
+            return;
+        }
         index.scans.fetch_add(1, SeqCst);
-        lock(&self.wanted).push((Arc::clone(index), again));
+        wanted.push((Arc::clone(index), again));
     }
 
     /// Brings all indexes to the state of `database`, which is number 0, at `now` in milliseconds of Unix time. Scans go on until it `is_over`.
@@ -194,6 +200,12 @@ impl Search {
         let wanted = std::mem::take(&mut *lock(&self.wanted));
         for (index, again) in wanted.into_iter().filter(|(index, _)| is_there(index)) {
             index.scanned.store(0, Relaxed);
+            // A scan of this index that is under way begins anew instead of being followed by another.
+            if let Some(scan) = feed.scans.iter_mut().find(|scan| Arc::ptr_eq(&scan.index, &index)) {
+                (scan.cursor, scan.again) = (0, scan.again || again);
+                index.scans.fetch_sub(1, SeqCst);
+                continue;
+            }
             feed.scans.push_back(Scan { index, cursor: 0, again });
         }
         if all {

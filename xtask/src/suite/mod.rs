@@ -11,6 +11,7 @@ mod nodes;
 mod output;
 mod report;
 mod runner;
+mod search;
 mod source;
 mod units;
 mod unlocked;
@@ -58,7 +59,13 @@ pub(crate) struct Options {
     /// Have the genuine server as every second node.
     #[arg(long, requires = "nodes")]
     mixed: bool,
-    /// Only this file of the suite, such as unit/type/string, or 07 of those about clusters or Sentinel; may be repeated.
+    /// Run RediSearch's own Python tests instead.
+    #[arg(long, conflicts_with_all = ["of", "port", "spawn", "nodes", "genuine", "compare_genuine"])]
+    search: bool,
+    /// A git repository of RediSearch with the tag v2.10.5, for `--search`.
+    #[arg(long, env = "REDISEARCH_REPOSITORY", value_name = "FOLDER")]
+    repository: Option<PathBuf>,
+    /// Only this file of the suite, such as unit/type/string, test_tags of RediSearch's, or 07 of those about clusters or Sentinel; may be repeated.
     #[arg(long = "file", value_name = "UNIT")]
     files: Vec<String>,
     /// Print what Debian's own redis-server does beside ours, freshly run.
@@ -97,6 +104,9 @@ const LANES_MAX: u32 = 4;
 /// # Errors
 /// When a test hangs, or fewer than 97 % of the tests that concern supported commands pass.
 pub(crate) fn run(options: &Options) -> Result<()> {
+    if options.search {
+        return search::run(options);
+    }
     let cache = crate::workspace::target_dir().join(if options.of == Of::Valkey { "suite-valkey" } else { "suite" });
     fs::create_dir_all(&cache)?;
     let tree = source::fetch(options.of, &cache)?;

@@ -218,12 +218,31 @@ impl Parser<'_> {
         }
     }
 
+    /// The rest of an affix in quotes, which may end with a star.
+    fn quoted_affix(&mut self, span: &Span<usize>, before: bool, tags: &mut Vec<Node>) -> Result<Token, QueryError> {
+        let next = self.lexer.next();
+        let after = next == Token::Star;
+        tags.push(self.affix_node(span, before, after)?);
+        if after { Ok(self.lexer.next()) } else { Ok(next) }
+    }
+
+    fn affix_node(&mut self, span: &Span<usize>, before: bool, after: bool) -> Result<Node, QueryError> {
+        self.count_leaf()?;
+        let text = unescape(self.lexer.text(span)).into_owned();
+        Ok(Node::new(Kind::Affix { text, before, after }))
+    }
+
     /// One tag of a list; returns the token behind it.
     fn tag(&mut self, token: Token, tags: &mut Vec<Node>) -> Result<Token, QueryError> {
         let mut token = token;
         if let Token::Affix { .. } | Token::Wildcard(..) = token {
             tags.push(self.pattern(&token)?);
             return Ok(self.lexer.next());
+        }
+        if token == Token::Star && self.modern {
+            // `*"text"` and `*"text"*`
+            let Token::Exact(span) = self.lexer.next() else { return Err(self.unexpected()) };
+            return self.quoted_affix(&span, true, tags);
         }
         let mut words = Vec::new();
         loop {
@@ -236,9 +255,15 @@ impl Parser<'_> {
                 _ if words.is_empty() => return Err(self.unexpected()),
                 _ => break,
             };
+            let quoted =
+                if let (Token::Exact(span), true) = (&token, words.is_empty()) { Some(span.clone()) } else { None };
+            token = self.lexer.next();
+            if let Some(span) = quoted.filter(|_| token == Token::Star && self.modern) {
+                tags.push(self.affix_node(&span, false, true)?);
+                return Ok(self.lexer.next());
+            }
             self.count_leaf()?;
             words.push(Node::token(word));
-            token = self.lexer.next();
         }
         let tag = if words.len() > 1 { Some(Node::with(Kind::Phrase { exact: false }, words)) } else { words.pop() };
         tags.extend(tag);

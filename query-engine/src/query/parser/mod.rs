@@ -172,7 +172,9 @@ impl Parser<'_> {
             Token::Open => self.stack.push(Item::Open),
             Token::Minus => self.stack.push(Item::Minus),
             Token::Tilde => self.stack.push(Item::Tilde),
-            Token::Star if self.stack.iter().all(|item| matches!(item, Item::Open)) => self.stack.push(Item::All),
+            Token::Star if self.stack.iter().all(|item| self.modern && matches!(item, Item::Open)) => {
+                self.stack.push(Item::All)
+            }
             Token::Modifier(name) => return self.field(&name),
             _ => return self.leaf(token),
         }

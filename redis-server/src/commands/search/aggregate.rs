@@ -9,7 +9,7 @@ use super::load::Loader;
 use super::pipeline::Request;
 use super::query::check_time;
 use super::words::Words;
-use super::{cursor, queried, refresh};
+use super::{current, cursor, queried};
 use crate::command::{Args, Result};
 use crate::exec::Ctx;
 use crate::protocol::error::Error;
@@ -33,8 +33,7 @@ pub(super) fn aggregate(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
 
 /// Runs the pipeline.
 pub(super) fn run(cx: &Ctx<'_>, index: &SearchIndex, request: &Request<'_>) -> Result<Rows> {
-    let deadline = request.common.deadline();
-    refresh(cx, deadline);
+    let deadline = current(cx, &request.common);
     index.note_dialect(request.common.dialect);
     let (engine, definition) = (index.engine(), index.definition());
     let query = request.common.parse(&engine, request.query)?;
@@ -51,6 +50,7 @@ pub(super) fn run(cx: &Ctx<'_>, index: &SearchIndex, request: &Request<'_>) -> R
         request,
         load.iter().map(String::as_str).chain(query.distance_names()).collect(),
     )?;
+    let computed: Vec<&str> = request.steps.iter().flat_map(computed_names).collect();
     let fetch = |id: &[u8], name: &str| {
         let alias = request.load.iter().find(|(known, _)| known == name);
         let source = alias.map_or(name.as_bytes(), |(_, field)| field);
@@ -59,16 +59,19 @@ pub(super) fn run(cx: &Ctx<'_>, index: &SearchIndex, request: &Request<'_>) -> R
                 let is_named = request.load.iter().any(|(known, _)| known == name);
                 let shows_text = is_named || request.loads_all;
                 let text = || loader.field(entry, source).map(Datum::text);
+                if source == KEY.as_bytes() {
+                    return Some(Datum::text(id));
+                }
                 let whole = request.loads_all && source == b"$";
                 if whole {
                     return loader.all(entry).into_iter().next().map(|(_, text)| Datum::text(text));
                 }
                 let value = property(&definition, entry, &String::from_utf8_lossy(source), loader.now());
-                let field = definition.field(name);
+                let is_kept = definition.field(name).is_some_and(|field| field.is_sortable);
                 let shows_all = request.common.dialect >= 3 && definition.source == Source::Json;
                 match value {
-                    // All values of a path, but for those that the index keeps.
-                    Some(_) if shows_all && !field.is_some_and(|field| field.is_sortable) => text(),
+                    // All values of a path, but for those that the index keeps, and for what is computed with.
+                    Some(_) if shows_all && !is_kept && (shows_text || !computed.contains(&name)) => text(),
                     // A loaded value is shown as it stands in the document. A number that LOAD names is one, those of `LOAD *` are texts.
                     Some(Datum::Number(_)) if is_named || !request.loads_all => value,
                     None => value,
@@ -83,6 +86,16 @@ pub(super) fn run(cx: &Ctx<'_>, index: &SearchIndex, request: &Request<'_>) -> R
     let rows = engine.aggregate(&query, &options, &aggregation).map_err(|error| Error::Message(error.to_string()))?;
     check_time(cx, rows.is_partial())?;
     Ok(rows)
+}
+
+/// The names of properties that a step computes with.
+fn computed_names(step: &Step) -> Vec<&str> {
+    match step {
+        Step::Apply { expression, .. } | Step::Filter(expression) => expression.properties(),
+        Step::Group { reducers, .. } => reducers.iter().flat_map(Reducer::reads).collect(),
+        Step::Sort { by, .. } => by.iter().map(|(name, _)| name.as_str()).collect(),
+        Step::Limit { .. } => Vec::new(),
+    }
 }
 
 /// The names of all fields of the documents that a query finds, for `LOAD *`.

@@ -8,7 +8,7 @@ use query_engine::{Expression, FieldKind, Keeps, Language, Schema, StopWords};
 
 use super::fields;
 use super::words::{Words, bad};
-use super::{NO_INDEX, index_for};
+use super::{Deadline, NO_INDEX, index_for, refresh};
 use crate::command::{Args, Result};
 use crate::exec::{Ctx, Event, search};
 use crate::keyspace::Dropped;
@@ -121,18 +121,22 @@ impl Plan {
             schema.add(field).map_err(|error| Error::Message(error.to_string()))?;
             definition.fields.push(source);
         }
-        if !keeps.positions {
-            definition.options.push("NOHL");
-        }
-        let texts = definition.fields.iter().filter(|field| matches!(field.kind, FieldKind::Text { .. })).count();
-        if texts > NARROW {
-            definition.options.push("MAXTEXTFIELDS");
-        }
-        let place = |option: &&str| OPTIONS.iter().position(|known| known == option);
-        definition.options.sort_by_key(place);
-        definition.options.dedup();
+        complete_options(&mut definition, keeps);
         Ok(Some(Self { schema, definition, skips_scan }))
     }
+}
+
+/// Adds the options that others imply, in the order of FT.INFO.
+fn complete_options(definition: &mut Definition, keeps: Keeps) {
+    if !keeps.positions {
+        definition.options.push("NOHL");
+    }
+    let texts = definition.fields.iter().filter(|field| matches!(field.kind, FieldKind::Text { .. })).count();
+    if texts > NARROW {
+        definition.options.push("MAXTEXTFIELDS");
+    }
+    definition.options.sort_by_key(|option| OPTIONS.iter().position(|known| known == option));
+    definition.options.dedup();
 }
 
 /// Reads an option that says which keys are documents, and what they are besides their fields.
@@ -194,6 +198,8 @@ pub(super) fn alter(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
         return Err(Error::Static("No fields provided"));
     }
     let fields = fields::parse(&mut words, index.definition().source)?;
+    // Documents that were written before are indexed without the new fields until the scan comes to them.
+    refresh(cx, Deadline::over());
     index.alter(|definition, engine| {
         // All or none: the schema is tried on a copy.
         let mut schema = engine.schema().clone();

@@ -30,6 +30,12 @@ fn field(words: &mut Words<'_>, identifier: &[u8], source: Source) -> Result<(Fi
     }
     let mut field = Field::new(name, kind(words, name, source)?);
     let inert = options(words, &mut field)?;
+    for (option, is_set) in [("INDEXMISSING", field.index_missing), ("INDEXEMPTY", field.index_empty)] {
+        if is_set && !field.indexed {
+            let why = format!("Field `{name}` cannot be defined with both `NOINDEX` and `{option}`");
+            return Err(Error::Message(why));
+        }
+    }
     // JSON keeps its values as they stand.
     field.unnormalized |= field.sortable && source == Source::Json;
     let source = SourceField {
@@ -64,8 +70,11 @@ fn kind(words: &mut Words<'_>, name: &str, source: Source) -> Result<FieldKind> 
 /// The options behind a field's type; returns those that have no effect.
 fn options(words: &mut Words<'_>, field: &mut Field) -> Result<Vec<&'static str>> {
     let mut inert = Vec::new();
+    // Options of a type stand before those of all types: behind these a word is the next field's name.
+    let mut is_behind = false;
     loop {
         match &mut field.kind {
+            _ if is_behind => {}
             FieldKind::Text { weight, stem } => {
                 if words.take("WEIGHT") {
                     *weight = words.number("WEIGHT")?;
@@ -105,12 +114,21 @@ fn options(words: &mut Words<'_>, field: &mut Field) -> Result<Vec<&'static str>
                 return Ok(inert);
             }
         }
-        let has_words = matches!(field.kind, FieldKind::Text { .. } | FieldKind::Tag { .. });
+        let has_words = !is_behind && matches!(field.kind, FieldKind::Text { .. } | FieldKind::Tag { .. });
         match () {
             // Patterns read the dictionary, which needs no further index.
-            () if has_words && words.take("WITHSUFFIXTRIE") => inert.push("WITHSUFFIXTRIE"),
-            () if has_words && words.take("INDEXEMPTY") => field.index_empty = true,
-            () if words.take("INDEXMISSING") => field.index_missing = true,
+            () if has_words && words.take("WITHSUFFIXTRIE") => {
+                inert.push("WITHSUFFIXTRIE");
+                continue;
+            }
+            () if has_words && words.take("INDEXEMPTY") => {
+                field.index_empty = true;
+                continue;
+            }
+            () if words.take("INDEXMISSING") => {
+                field.index_missing = true;
+                continue;
+            }
             () if words.take("SORTABLE") => {
                 field.sortable = true;
                 field.unnormalized = words.take("UNF") || field.kind == FieldKind::Numeric;
@@ -118,5 +136,6 @@ fn options(words: &mut Words<'_>, field: &mut Field) -> Result<Vec<&'static str>
             () if words.take("NOINDEX") => field.indexed = false,
             () => return Ok(inert),
         }
+        is_behind = true;
     }
 }

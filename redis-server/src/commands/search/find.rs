@@ -6,11 +6,11 @@ use super::load::{self, Loader, Marking, Returned};
 use super::query::{Common, check_time, limit};
 use super::show;
 use super::words::{MAX_ECHO, Words, bad};
-use super::{Deadline, queried, refresh};
+use super::{Deadline, current, queried};
 use crate::command::{Args, Result};
 use crate::exec::Ctx;
 use crate::protocol::error::{Error, echo};
-use crate::search::SearchIndex;
+use crate::search::{SearchIndex, UNLIMITED};
 use std::sync::atomic::Ordering::Relaxed;
 
 /// A call.
@@ -56,7 +56,7 @@ impl<'a> Request<'a> {
         let most = cx.instance().search.options.max_results.load(Relaxed);
         while !words.is_empty() {
             if !request.common.take(&mut words)? && !request.marking.take(&mut words)? {
-                request.take(&mut words, cx.reply.is_resp3())?;
+                request.take(&mut words, most, cx.reply.is_resp3())?;
             }
         }
         if request.explains && !request.with_scores {
@@ -64,11 +64,14 @@ impl<'a> Request<'a> {
         }
         // Documents behind MAXSEARCHRESULTS are left out without a word.
         let (offset, count) = request.limit;
-        request.limit.1 = count.min(usize::try_from(most).unwrap_or(usize::MAX).saturating_sub(offset));
+        if offset as u64 > most.min(MAX_WINDOW as u64) {
+            return Err(Error::Message(format!("OFFSET exceeds maximum of {}", most.min(MAX_WINDOW as u64))));
+        }
+        request.limit.1 = count.min(usize::try_from(most).unwrap_or(MAX_WINDOW).min(MAX_WINDOW).saturating_sub(offset));
         Ok(request)
     }
 
-    fn take(&mut self, words: &mut Words<'a>, is_resp3: bool) -> Result {
+    fn take(&mut self, words: &mut Words<'a>, most: u64, is_resp3: bool) -> Result {
         let position = words.at() - 2;
         match () {
             () if words.take("NOCONTENT") => self.no_content = true,
@@ -76,7 +79,9 @@ impl<'a> Request<'a> {
             () if words.take("EXPLAINSCORE") => self.explains = true,
             () if words.take("WITHPAYLOADS") => self.with_payloads = true,
             () if words.take("WITHSORTKEYS") => self.with_sort_keys = true,
-            () if words.take("LIMIT") => self.limit = limit(words, MAX_WINDOW as u64)?,
+            () if words.take("LIMIT") => {
+                self.limit = limit(words, if most == UNLIMITED { UNLIMITED } else { MAX_WINDOW as u64 })?
+            }
             () if words.take("SORTBY") => {
                 if self.sort_by.is_some() {
                     return Err(Error::Static("Multiple SORTBY steps are not allowed"));
@@ -127,7 +132,7 @@ impl<'a> Request<'a> {
         self.sort_by.is_some_and(|(sorted, _)| sorted.as_bytes() == name)
     }
 
-    fn parsed(&self, engine: &Index) -> Result<Query> {
+    pub(super) fn parsed(&self, engine: &Index) -> Result<Query> {
         let mut query = self.common.parse(engine, self.query)?;
         if let Some(fields) = &self.fields {
             query.restrict_to_fields(fields.iter().copied(), engine.schema());
@@ -204,8 +209,7 @@ pub(super) fn search(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
 
 /// Runs a query and writes its answer.
 pub(super) fn answer(cx: &mut Ctx<'_>, index: &SearchIndex, request: &Request<'_>) -> Result {
-    let deadline = request.common.deadline();
-    refresh(cx, deadline);
+    let deadline = current(cx, &request.common);
     let hits = run(cx, index, request, deadline)?;
     let definition = index.definition();
     let loader = Loader::new(cx, cx.instance(), &definition, request.common.dialect, deadline);

@@ -22,8 +22,7 @@ pub(super) fn info(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     let keys = cx.instance().database(0).len();
     let cursors = cx.instance().search.with_cursors(|cursors| (cursors.len(), cursors.of(index.name())));
     let reply = &mut *cx.reply;
-    let dialects = [1, 2, 3, 4].map(|dialect| index.has_dialect(dialect));
-    reply.map(33 + usize::from(definition.has_stop_words));
+    reply.map(34 + usize::from(definition.has_stop_words));
     reply.simple("index_name");
     reply.bulk(index.name());
     reply.simple("index_options");
@@ -73,14 +72,25 @@ pub(super) fn info(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
         reply.array(words.len());
         words.iter().for_each(|word| reply.bulk(word));
     }
-    reply.simple("dialect_stats");
-    reply.map(dialects.len());
-    for (dialect, is_used) in (1..).zip(dialects) {
-        reply.simple(&format!("dialect_{dialect}"));
-        reply.int(is_used.into());
-    }
+    dialects(reply, &index);
     reply.simple("Index Errors");
     errors(reply, &index, None);
+    statistics(reply, &index, &definition);
+    Ok(())
+}
+
+/// The dialects of queries that have come.
+fn dialects(reply: &mut Reply, index: &SearchIndex) {
+    reply.simple("dialect_stats");
+    reply.map(4);
+    for dialect in 1..=4 {
+        reply.simple(&format!("dialect_{dialect}"));
+        reply.int(index.has_dialect(dialect).into());
+    }
+}
+
+/// Documents that could not be indexed, by field.
+fn statistics(reply: &mut Reply, index: &SearchIndex, definition: &Definition) {
     reply.simple("field statistics");
     reply.array(definition.fields.len());
     for (at, field) in definition.fields.iter().enumerate() {
@@ -90,9 +100,8 @@ pub(super) fn info(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
         reply.simple("attribute");
         reply.bulk(field.name.as_bytes());
         reply.simple("Index Errors");
-        errors(reply, &index, Some(at));
+        errors(reply, index, Some(at));
     }
-    Ok(())
 }
 
 /// Which keys are documents.

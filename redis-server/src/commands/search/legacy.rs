@@ -224,7 +224,11 @@ fn document(cx: &mut Ctx<'_>, index: &SearchIndex, id: &[u8]) {
     };
     let found = if is_there { read_document(cx.instance(), (id, now), &|| false, fields) } else { None };
     match found {
-        Some(fields) => super::show::fields(cx.reply, &fields),
+        // A list in both protocols.
+        Some(fields) => {
+            cx.reply.array(fields.len() * 2);
+            fields.iter().flat_map(|(name, value)| [name, value]).for_each(|text| cx.reply.bulk(text));
+        }
         None => cx.reply.null(),
     }
 }

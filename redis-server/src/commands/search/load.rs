@@ -251,8 +251,13 @@ impl<'l> Loader<'l> {
             }
             return fields;
         }
+        // The index keeps a sortable text in lower case, and shows it so.
+        let kept = |name: &[u8]| match &hit.sort_key {
+            Some(SortKey::Text(text)) if self.is_kept(name) => Some(text.to_vec()),
+            _ => None,
+        };
         if let Some(name) = sorted
-            && let Some(text) = distance(name).or_else(|| self.returned(entry, name))
+            && let Some(text) = distance(name).or_else(|| kept(name)).or_else(|| self.returned(entry, name))
         {
             fields.push((name.to_vec(), text));
         }
@@ -294,6 +299,12 @@ impl<'l> Loader<'l> {
             }
             _ => Shown::new(),
         }
+    }
+
+    /// Whether the index keeps the values of a field of hashes.
+    fn is_kept(&self, name: &[u8]) -> bool {
+        let mut fields = self.definition.fields.iter();
+        self.definition.source == Source::Hash && fields.any(|field| field.is_sortable && field.name.as_bytes() == name)
     }
 
     /// A field that an answer names: a sortable number as the index keeps it, and the key by its own property.

@@ -36,6 +36,8 @@ use crate::exec::search::catch_up;
 use crate::protocol::error::{Error, echo};
 use crate::search::SearchIndex;
 
+use query::Common;
+
 /// The error of most commands for an index that there is not.
 const NO_INDEX: &str = "Unknown index name";
 
@@ -78,6 +80,11 @@ impl Deadline {
         Self((ms > 0).then(|| steady_ms().saturating_add(ms)))
     }
 
+    /// Over from the beginning: answered writes are indexed all the same, scans go on later.
+    fn over() -> Self {
+        Self(Some(0))
+    }
+
     fn is_over(self) -> bool {
         self.0.is_some_and(|at| steady_ms() >= at)
     }
@@ -86,6 +93,12 @@ impl Deadline {
 /// Has all indexes show each change until now, as far as there is time.
 fn refresh(cx: &Ctx<'_>, deadline: Deadline) {
     catch_up(cx.instance(), cx.now(), &|| deadline.is_over());
+}
+
+/// Has all indexes show each change until now, and returns the deadline of the query itself: the wait has as much time again.
+fn current(cx: &Ctx<'_>, common: &Common<'_>) -> Deadline {
+    refresh(cx, common.deadline());
+    common.deadline()
 }
 
 /// The default deadline of commands without TIMEOUT.

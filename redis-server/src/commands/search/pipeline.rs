@@ -2,7 +2,7 @@
 
 use std::sync::atomic::Ordering::Relaxed;
 
-use query_engine::{Expression, Reducer, ReducerKind, Step};
+use query_engine::{Expression, MAX_WINDOW, Reducer, ReducerKind, Step};
 
 use super::query::{Common, limit, property};
 use super::words::{MAX_ECHO, Words, bad};
@@ -79,12 +79,19 @@ impl<'a> Request<'a> {
                 self.steps.push(Step::Group { by, reducers });
             }
             () if words.take("SORTBY") => {
+                if let Some(Step::Sort { .. }) = self.steps.last() {
+                    let why = "Multiple SORTBY steps are not allowed. Sort multiple fields in a single step";
+                    return Err(Error::Static(why));
+                }
                 let by = sort_keys(words.list("SORTBY")?)?;
                 let max = if words.take("MAX") { Some(words.number("MAX")?) } else { None };
                 self.steps.push(Step::Sort { by, max });
             }
             () if words.take("LIMIT") => {
                 let (offset, count) = limit(words, most)?;
+                if offset > MAX_WINDOW {
+                    return Err(Error::Message(format!("OFFSET exceeds maximum of {MAX_WINDOW}")));
+                }
                 self.steps.push(Step::Limit { offset, count });
             }
             () if words.take("WITHCURSOR") => self.cursor = Some(cursor(words)?),
@@ -121,8 +128,20 @@ impl<'a> Request<'a> {
         Ok(())
     }
 
-    /// SORTBY leaves what a LIMIT behind it needs, or ten rows.
+    /// SORTBY leaves what a LIMIT behind it needs, or ten rows. As in RediSearch, a SORTBY and a LIMIT beside it are one step, which sorts
+    /// first; of MAX and LIMIT the last one counts.
     fn bound_sorts(&mut self) {
+        let mut at = 0;
+        while at + 1 < self.steps.len() {
+            if let [Step::Limit { count, .. }, Step::Sort { max, .. }] = &self.steps[at..at + 2] {
+                if max.is_some() && *count > 0 {
+                    self.steps.remove(at);
+                } else {
+                    self.steps.swap(at, at + 1);
+                }
+            }
+            at += 1;
+        }
         let behind: Vec<Option<usize>> = (0..self.steps.len())
             .map(|at| match self.steps.get(at + 1) {
                 Some(Step::Limit { offset, count }) => Some(offset.saturating_add(*count)),
@@ -132,7 +151,7 @@ impl<'a> Request<'a> {
         for (step, limit) in self.steps.iter_mut().zip(behind) {
             if let Step::Sort { max, .. } = step {
                 let most = max.take().filter(|max| *max > 0);
-                *max = Some(most.or(limit).unwrap_or(DEFAULT_SORTED));
+                *max = Some(limit.or(most).unwrap_or(DEFAULT_SORTED));
             }
         }
     }
@@ -228,6 +247,9 @@ fn reducer(words: &mut Words<'_>) -> Result<Reducer> {
         "RANDOM_SAMPLE" => ReducerKind::RandomSample(argument()?, sample_size(&mut list)?),
         other => return Err(Error::Message(format!("No such reducer: {}", echo(other.as_bytes(), MAX_ECHO)))),
     };
+    if !list.is_empty() && kind == ReducerKind::Count {
+        return Err(Error::Static("Count accepts 0 values only"));
+    }
     if !list.is_empty() {
         return Err(bad(&function, &format!("unknown argument `{}`", list.shown())));
     }
@@ -246,5 +268,5 @@ fn sample_size(list: &mut Words<'_>) -> Result<usize> {
 /// The name of a reducer without AS.
 fn generated(function: &str, arguments: &[&[u8]]) -> String {
     let arguments: Vec<String> = arguments.iter().map(|word| lossy(word.strip_prefix(b"@").unwrap_or(word))).collect();
-    format!("__generated_alias{}{}", function.to_ascii_lowercase(), arguments.join(","))
+    format!("__generated_alias{function}{}", arguments.join(",")).to_ascii_lowercase()
 }

@@ -26,8 +26,7 @@ pub(super) fn profile(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     if is_search {
         let request = find::Request::parse(cx, query, words)?;
         let parsed = now_us();
-        let deadline = request.common.deadline();
-        super::refresh(cx, deadline);
+        let deadline = super::current(cx, &request.common);
         let hits = find::run(cx, &index, &request, deadline)?;
         let definition = index.definition();
         let loaded = load::Loader::new(cx, cx.instance(), &definition, request.common.dialect, deadline)

@@ -17,7 +17,7 @@ pub(super) fn spell_check(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     let index = index_for(cx, args, UNKNOWN_INDEX)?;
     let (mut words, mut common) = (Words::new(args, 3), Common::new(cx));
     (common.verbatim, common.keep_stop_words) = (true, true);
-    let (mut distance, mut include, mut exclude) = (1, Vec::new(), Vec::new());
+    let (mut distance, mut include, mut exclude, mut counts) = (1, Vec::new(), Vec::new(), false);
     while !words.is_empty() {
         if words.take("DISTANCE") {
             distance = words.number("DISTANCE").unwrap_or(0);
@@ -36,7 +36,7 @@ pub(super) fn spell_check(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
                 words.next();
             }
         } else if words.take("FULLSCOREINFO") {
-            // Scores are shares of all documents either way.
+            counts = true;
         } else if !common.take(&mut words)? {
             return Err(Error::Message(format!("Unknown argument `{}`", words.shown())));
         }
@@ -49,7 +49,7 @@ pub(super) fn spell_check(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
         (include.iter().map(AsRef::as_ref).collect(), exclude.iter().map(AsRef::as_ref).collect());
     let options = SpellOptions { distance, include: &include, exclude: &exclude };
     let found = engine.spell_check(&query, &options);
-    show(cx.reply, &found);
+    show(cx.reply, &found, counts.then_some(engine.len()));
     Ok(())
 }
 
@@ -61,7 +61,9 @@ fn dictionary(cx: &Ctx<'_>, name: &[u8]) -> Result<Arc<WordList>> {
     cx.instance().search.dictionary(name).ok_or(Error::Static("the given dictionary could not be opened"))
 }
 
-fn show(reply: &mut Reply, found: &[Misspelling]) {
+/// Scores are shares of all documents; with the number of `documents` they count them, and the number stands first.
+fn show(reply: &mut Reply, found: &[Misspelling], documents: Option<usize>) {
+    let scale = documents.unwrap_or(1) as f64;
     if reply.is_resp3() {
         reply.map(1);
         reply.simple("results");
@@ -72,12 +74,15 @@ fn show(reply: &mut Reply, found: &[Misspelling]) {
             for (score, suggestion) in suggestions {
                 reply.map(1);
                 reply.bulk(suggestion);
-                reply.double(*score);
+                reply.double(if documents.is_some() { (*score * scale).round() } else { *score });
             }
         }
         return;
     }
-    reply.array(found.len());
+    reply.array(found.len() + usize::from(documents.is_some()));
+    if let Some(documents) = documents {
+        reply.count(documents);
+    }
     for Misspelling { word, suggestions } in found {
         reply.array(3);
         reply.simple("TERM");
@@ -85,7 +90,7 @@ fn show(reply: &mut Reply, found: &[Misspelling]) {
         reply.array(suggestions.len());
         for (score, suggestion) in suggestions {
             reply.array(2);
-            reply.double(*score);
+            reply.double(if documents.is_some() { (*score * scale).round() } else { *score });
             reply.bulk(suggestion);
         }
     }

@@ -224,6 +224,10 @@ pub(super) const NEWER: &[(&str, &str)] = &[
         "FT.CREATE i SCHEMA t TEXT\nFT.ALTER i SCHEMA ADD n NUMERIC\nFT.ALIASADD a i\nFT.ALIASUPDATE a i\nFT.ALIASDEL a\nFT.SYNUPDATE i g x y\nFT.DROPINDEX i",
     ),
     (
+        "FT.CREATE i SCHEMA t TEXT / FT.ADD i d 1 FIELDS t x / FT.ADD i d 1 FIELDS t x / FT.DEL i d / FT.DEL i d / FT._CREATEIFNX i SCHEMA t TEXT / FT.DROP i",
+        "FT.CREATE i SCHEMA t TEXT\nFT.ADD i d 1 FIELDS t x\nDEL d\nFT.DROPINDEX i",
+    ),
+    (
         "FT.DICTADD d x y / FT.DICTDEL d x z / FT.SUGADD s hello 1 / FT.SUGDEL s hello / FT.SUGDEL s hello",
         "FT.DICTADD d x y\nFT.DICTDEL d x z\nFT.SUGADD s hello 1\nFT.SUGDEL s hello",
     ),

@@ -220,7 +220,7 @@ fn words_node(random: &mut Random) -> String {
     (0..1 + random.below(3)).map(|_| word(random)).collect::<Vec<_>>().join(" ")
 }
 
-/// What stands for words of a text.
+/// A part of a query that texts answer.
 fn text_node(random: &mut Random, depth: usize) -> String {
     let word = |random: &mut Random| word(random);
     match int(random, 16) {
@@ -380,7 +380,7 @@ fn aggregation(random: &mut Random, json: bool) -> Vec<String> {
     if maybe(random, 60) {
         add(pick(random, &["LOAD 3 @n @m @u", "LOAD 2 @g @n", "LOAD *", "LOAD 4 @__key @t @n @m"]));
     }
-    // What paths lead to is a list from dialect 3 on, of which RediSearch refuses to make texts.
+    // The values of a path are a list from dialect 3 on, and RediSearch makes no text of a list.
     if !json && maybe(random, 30) {
         add("APPLY");
         add(pick(random, EXPRESSIONS));

@@ -57,7 +57,7 @@ const ERRORS: &[(&str, &str)] = &[
     ("FT.CURSOR DEL i 99", "Cursor does not exist"),
     ("FT.DICTDUMP none", "could not open dict key"),
     ("FT.CONFIG SET FOO 1", "Invalid option"),
-    ("FT.CONFIG SET DEFAULT_DIALECT 9", "Invalid value for DEFAULT_DIALECT: expected 1 to 4"),
+    ("FT.CONFIG SET DEFAULT_DIALECT 9", "Default dialect version cannot be higher than 4"),
 ];
 
 #[test]

@@ -74,7 +74,7 @@ fn find(stream: &mut UnixStream, query: &str) -> BTreeSet<String> {
 
 fn check(process: &Process) {
     let stream = &mut process.connect();
-    // What is to expire has expired when it is looked at.
+    // Everything with a deadline has expired by then.
     thread::sleep(Duration::from_millis(120));
     let has = |fields: &[(String, String)], name: &str, value: &str| {
         fields.iter().any(|(known, text)| known == name && text == value)

@@ -4,6 +4,7 @@ mod changes;
 mod differ;
 mod durable;
 mod hostile;
+mod judged;
 mod kills;
 mod model;
 mod recorded;
