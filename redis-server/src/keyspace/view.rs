@@ -488,9 +488,7 @@ impl<'a> View<'a> {
     /// The live entry of `key`, to be changed; if there is none it is made with what `make` gives, without expiry.
     #[inline]
     pub fn get_or_insert_with(&mut self, key: &Key<'_>, make: impl FnOnce() -> Value<'static>) -> &mut Entry {
-        let (db, now, by, trace) = (self.db, self.now, self.expired_by, self.trace);
-        let is_new = Cell::new(false);
-        let expired = |entry| db.expired(key, entry);
+        let (db, now, by, trace, is_new) = (self.db, self.now, self.expired_by, self.trace, Cell::new(false));
         let make = || {
             db.tell(Happening::Added, key.bytes);
             let entry = Entry::new(key.bytes, make(), None);
@@ -501,7 +499,7 @@ impl<'a> View<'a> {
             is_new.set(true);
             entry
         };
-        let hashed = (key.hash, key.bytes);
+        let (hashed, expired) = ((key.hash, key.bytes), |entry| db.expired(key, entry));
         let entry = table::live_or_insert(self.table_mut(key), hashed, by, expired, make, db.rehash());
         if !is_new.get() {
             db.save_first(entry);
