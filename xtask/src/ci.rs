@@ -209,7 +209,17 @@ fn computations(xtask: &Xtask) -> Vec<Gate> {
     let simulations = ["test", "--release", "--package", "redis-server", "--lib", "--", "--ignored"];
     let mut simulations = cargo(&[&simulations[..], &SIMULATIONS].concat());
     simulations.env("PACKETS", "10000000");
-    let applications = ["test", "--package", "redis-server", "--test", "it", "--", "--ignored", "applications::"];
+    let applications = [
+        "test",
+        "--package",
+        "redis-server",
+        "--test",
+        "it",
+        "--",
+        "--ignored",
+        "applications::",
+        "vector_sets::suite",
+    ];
     let computations = [
         ("mutants", xtask.task(&["mutants"])),
         ("simulations", simulations),

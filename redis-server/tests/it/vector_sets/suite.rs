@@ -30,6 +30,7 @@ fn verdict(line: &str) -> Option<(&str, bool)> {
 }
 
 #[test]
+#[ignore = "takes minutes: full runs of the gates have it"]
 fn redis_own_tests_pass() {
     let Some(folder) = SUITE.installed() else { return };
     let settings = [("enable-debug-command", "yes"), ("compatibility", "8.0"), ("repl-diskless-sync-delay", "0")];
