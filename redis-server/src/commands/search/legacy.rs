@@ -58,13 +58,13 @@ impl<'a> Addition<'a> {
             }
         }
         addition.fields = words.rest().collect();
-        if addition.fields.len() % 2 != 0 {
+        if !addition.fields.len().is_multiple_of(2) {
             return Err(Error::Static("Fields must be specified in FIELD VALUE pairs"));
         }
         Ok(addition)
     }
 
-    /// What the document says of itself, by the names of the index' definition.
+    /// The fields with which the document describes itself, by the names of the index' definition.
     fn said<'s>(&'s self, definition: &'s Definition) -> Vec<&'s [u8]> {
         let name = |given: &'s Option<Box<[u8]>>, default: &'static str| given.as_deref().unwrap_or(default.as_bytes());
         let says_score = self.is_partial || self.score != b"1" && self.score != b"1.0";

@@ -17,8 +17,11 @@ const TYPES: &[Type] = &[
     ("Vector", |kind| matches!(kind, FieldKind::Vector(_))),
 ];
 
-/// What fields of a type may be besides.
-const TRAITS: &[(&str, fn(&Field) -> bool)] = &[
+/// A property of a field, and its name in INFO.
+type Trait = (&'static str, fn(&Field) -> bool);
+
+/// The properties that INFO counts beside types.
+const TRAITS: &[Trait] = &[
     ("Sortable", |field| field.sortable),
     ("NoIndex", |field| !field.indexed),
     ("CaseSensitive", |field| matches!(field.kind, FieldKind::Tag { case_sensitive: true, .. })),
