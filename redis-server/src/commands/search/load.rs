@@ -122,16 +122,15 @@ impl<'a> Marking<'a> {
     /// A field's value as it is shown. Only words in TEXT fields are found.
     fn mark(
         &self,
-        field: &SourceField,
+        (name, kind): (&[u8], Option<&FieldKind>),
         text: Vec<u8>,
         words: &[query_engine::FoundWord],
         index: &SearchIndex,
     ) -> Vec<u8> {
-        let name = field.name.as_bytes();
         let unstemmed: Vec<_>;
-        let words = match field.kind {
-            FieldKind::Text { stem: true, .. } => words,
-            FieldKind::Text { .. } => {
+        let words = match kind {
+            Some(FieldKind::Text { stem: true, .. }) => words,
+            Some(FieldKind::Text { .. }) => {
                 unstemmed = words.iter().filter(|word| !word.is_stem()).cloned().collect();
                 &unstemmed
             }
@@ -217,12 +216,15 @@ impl<'l> Loader<'l> {
             let fields = self.read(&hit.id, |entry| self.fields(entry, hit, request))?;
             let mark = |(name, text): (Vec<u8>, Vec<u8>)| {
                 let field = self.definition.fields.iter().find(|field| field.name.as_bytes() == name);
-                // A number that is asked for by name is no text.
-                let is_number = |field: &SourceField| field.kind == FieldKind::Numeric && request.returned.is_some();
-                let text = match field.filter(|field| !self.shows_list(field) && !is_number(field)) {
-                    Some(field) => request.marking.mark(field, text, &hit.words, index),
-                    None => text,
+                let is_marked = match field {
+                    // A number that is asked for by name is no text.
+                    Some(field) => {
+                        !self.shows_list(field) && (field.kind != FieldKind::Numeric || request.returned.is_none())
+                    }
+                    None => self.definition.source == Source::Hash && request.returned.is_none(),
                 };
+                let kind = field.map(|field| &field.kind);
+                let text = if is_marked { request.marking.mark((&name, kind), text, &hit.words, index) } else { text };
                 (name, text)
             };
             Some(if request.marking.is_on() { fields.into_iter().map(mark).collect() } else { fields })

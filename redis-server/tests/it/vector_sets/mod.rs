@@ -62,7 +62,9 @@ fn elements(stream: &mut (impl Read + Write), count: usize) -> Vec<Value> {
     let mut seen = Vec::new();
     for (key, _) in SETS {
         seen.push(ask(stream, &["VCARD", key]));
-        seen.push(ask(stream, &["PEXPIRETIME", key]));
+        // MIGRATE sends the time that is left, in milliseconds: it is a moment less at the other end.
+        let Value::Int(expires) = ask(stream, &["PEXPIRETIME", key]) else { panic!("no time") };
+        seen.push(Value::Int((expires + 500) / 1000));
         for number in (0..count).step_by(7) {
             let element = format!("e{number}");
             seen.push(ask(stream, &["VGETATTR", key, &element]));
