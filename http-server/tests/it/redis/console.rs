@@ -454,7 +454,7 @@ fn the_command_line() {
     ] {
         console.enter(line);
         let last = "return document.querySelector('#log li:last-child pre:last-child').textContent";
-        console.browser.wait(&format!("return document.querySelector('#log li:last-child').innerText"), line);
+        console.browser.wait("return document.querySelector('#log li:last-child').innerText", line);
         console.browser.wait(last, expected);
     }
     let value = "return document.getElementById('line').value";
