@@ -64,7 +64,7 @@ impl<'a> Addition<'a> {
         Ok(addition)
     }
 
-    /// What the document says of itself, by the names of the index' definition.
+    /// Names and values that describe the document as a whole, by the names of the index' definition.
     fn said<'s>(&'s self, definition: &'s Definition) -> Vec<&'s [u8]> {
         let name = |given: &'s Option<Box<[u8]>>, default: &'static str| given.as_deref().unwrap_or(default.as_bytes());
         let says_score = self.is_partial || self.score != b"1" && self.score != b"1.0";

@@ -202,19 +202,22 @@ impl<'l> Loader<'l> {
             }
             return fields;
         }
-        // The index keeps a sortable text in lower case, and shows it so.
+        // The index keeps a sortable text in lower case, and shows it so under a name that the document does not have.
         let kept = |name: &[u8]| match &hit.sort_key {
             Some(SortKey::Text(text)) if self.is_kept(name) => Some(text.to_vec()),
             _ => None,
         };
+        let all = self.all(entry);
+        let own = |name: &[u8]| all.iter().find(|(known, _)| known == name).map(|(_, text)| text.clone());
         if let Some(name) = sorted
-            && let Some(text) = distance(name).or_else(|| kept(name)).or_else(|| self.returned(entry, name))
+            && let Some(text) =
+                distance(name).or_else(|| own(name)).or_else(|| kept(name)).or_else(|| self.returned(entry, name))
         {
             fields.push((name.to_vec(), text));
         }
         let distances = hit.distances.iter().map(|(name, _)| (name.as_bytes().to_vec(), distance(name.as_bytes())));
         let distances: Shown = distances.filter_map(|(name, text)| Some((name, text?))).collect();
-        for (name, text) in distances.into_iter().chain(self.all(entry)) {
+        for (name, text) in distances.into_iter().chain(all) {
             if fields.iter().all(|(known, _)| *known != name) {
                 fields.push((name, text));
             }

@@ -17,7 +17,7 @@ const TYPES: &[Type] = &[
     ("Vector", |kind| matches!(kind, FieldKind::Vector(_))),
 ];
 
-/// What fields of a type may be besides.
+/// Further properties of fields.
 const TRAITS: &[(&str, fn(&Field) -> bool)] = &[
     ("Sortable", |field| field.sortable),
     ("NoIndex", |field| !field.indexed),

