@@ -58,7 +58,7 @@ impl<'a> Addition<'a> {
             }
         }
         addition.fields = words.rest().collect();
-        if addition.fields.len() % 2 != 0 {
+        if !addition.fields.len().is_multiple_of(2) {
             return Err(Error::Static("Fields must be specified in FIELD VALUE pairs"));
         }
         Ok(addition)

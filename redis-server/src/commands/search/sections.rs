@@ -17,8 +17,10 @@ const TYPES: &[Type] = &[
     ("Vector", |kind| matches!(kind, FieldKind::Vector(_))),
 ];
 
-/// Further properties of fields.
-const TRAITS: &[(&str, fn(&Field) -> bool)] = &[
+/// A further property of fields, and whether a field has it.
+type Trait = (&'static str, fn(&Field) -> bool);
+
+const TRAITS: &[Trait] = &[
     ("Sortable", |field| field.sortable),
     ("NoIndex", |field| !field.indexed),
     ("CaseSensitive", |field| matches!(field.kind, FieldKind::Tag { case_sensitive: true, .. })),
