@@ -89,10 +89,7 @@ fn totals_and_order_of_aggregations() {
             ("FT.AGGREGATE i * GROUPBY 1 @n LIMIT 0 1", "[5 [n 2]]"),
             ("FT.AGGREGATE i '@n:[5 5]' LOAD 1 b", "[1 [b 637387878524969984]]"),
             ("FT.AGGREGATE i '@n:[5 5]' LOAD 3 @__key AS k", "[1 [k d5]]"),
-            (
-                "FT.AGGREGATE i '@n:[5 5]' FILTER '@t==\"w2\" && @n>1' SORTBY 1 @n LIMIT 0 1",
-                "[1 [t w2 n 5]]",
-            ),
+            ("FT.AGGREGATE i '@n:[5 5]' FILTER '@t==\"w2\" && @n>1' SORTBY 1 @n LIMIT 0 1", "[1 [t w2 n 5]]"),
             ("FT.AGGREGATE i * LOAD 1 @t FILTER 'bad filter'", "Syntax error at offset 4"),
             ("FT.AGGREGATE i * APPLY zz AS x", "Unknown symbol 'zz'"),
             ("FT.AGGREGATE i * RETURN 1 t", "RETURN is not supported on FT.AGGREGATE"),
