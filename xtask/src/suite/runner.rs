@@ -139,14 +139,20 @@ fn base_port(lane: u32) -> u32 {
 }
 
 /// Waits for the suite until the deadline, then ends its process group; false when it had to.
-fn wait(child: &mut Child, deadline: Instant) -> Result<bool> {
+pub(super) fn wait(child: &mut Child, deadline: Instant) -> Result<bool> {
     while Instant::now() < deadline {
         if child.try_wait()?.is_some() {
             return Ok(true);
         }
         thread::sleep(Duration::from_millis(50));
     }
-    Command::new("kill").args(["-KILL", "--", &format!("-{}", child.id())]).status()?;
+    end_group(child.id())?;
     child.wait()?;
     Ok(false)
+}
+
+/// Kills all processes of a group. Without `--`, kill takes a negative number for a signal, and kills every process that there is.
+pub(super) fn end_group(group: u32) -> Result<()> {
+    Command::new("kill").args(["-KILL", "--", &format!("-{group}")]).stderr(Stdio::null()).status()?;
+    Ok(())
 }

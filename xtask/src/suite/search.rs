@@ -9,7 +9,7 @@ use std::fs::{self, File};
 use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 use std::sync::Mutex;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -18,6 +18,7 @@ use super::Options;
 use super::known::{Known, Verdict};
 use super::output::Outcome;
 use super::report::Report;
+use super::runner;
 use crate::process::run_quietly;
 use anyhow::{Context, Result, anyhow, bail};
 
@@ -160,28 +161,14 @@ fn run_file(place: &Path, program: &Path, file: &str, (lane, seconds): (u32, u64
         .stdout(File::create(&output)?)
         .stderr(File::options().append(true).open(&output)?);
     let mut child = command.spawn().context("cannot start Python")?;
-    let is_whole = wait(&mut child, Duration::from_secs(seconds))?;
+    let is_whole = runner::wait(&mut child, Instant::now() + Duration::from_secs(seconds))?;
     // Servers that the file has left behind.
-    let _ = Command::new("kill").args(["-KILL", &format!("-{}", child.id())]).stderr(Stdio::null()).status();
+    runner::end_group(child.id())?;
     let mut outcome = parse(&String::from_utf8_lossy(&fs::read(&output)?));
     if !is_whole || outcome.passed.is_empty() && outcome.failed.is_empty() && outcome.ignored.is_empty() {
         outcome.hung.push(format!("{file}: (the file)"));
     }
     Ok(outcome)
-}
-
-/// Whether a child ends by itself.
-fn wait(child: &mut Child, limit: Duration) -> Result<bool> {
-    let deadline = Instant::now() + limit;
-    while child.try_wait()?.is_none() {
-        if Instant::now() >= deadline {
-            child.kill()?;
-            child.wait()?;
-            return Ok(false);
-        }
-        thread::sleep(Duration::from_millis(200));
-    }
-    Ok(true)
 }
 
 /// Reads what RLTest prints: a test's name in one line, its state in the next.

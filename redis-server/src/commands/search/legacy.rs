@@ -214,10 +214,11 @@ fn read_index(cx: &Ctx<'_>, args: Args<'_>) -> Result<Arc<SearchIndex>> {
 /// Writes the fields of a document, or that the index has none of this id.
 fn document(cx: &mut Ctx<'_>, index: &SearchIndex, id: &[u8]) {
     let now = cx.now();
-    let is_there = index.engine().contains(id);
+    let (is_there, definition) = (index.engine().contains(id), index.definition());
     let fields = |entry: &Entry| match entry.value() {
         ValueRef::Hash(hash) => {
-            hash.at(now).iter().map(|(name, value)| (name.to_vec(), value.to_vec())).collect::<Vec<_>>()
+            let pairs = hash.at(now).iter().map(|(name, value)| (name.to_vec(), value.to_vec()));
+            pairs.filter(|(name, _)| !definition.is_about(name)).collect::<Vec<_>>()
         }
         ValueRef::Json(json) => vec![(b"$".to_vec(), json.root().to_text().into_bytes())],
         _ => Vec::new(),

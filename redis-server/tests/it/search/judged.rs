@@ -43,7 +43,7 @@ fn documents_by_name() {
             ("FT.ADD i d 1 REPLACE IF @n>7 FIELDS n 6", "NOADD"),
             ("FT.ADD i d 1 REPLACE IF @zz>7 FIELDS n 6", "Property `zz` not loaded nor in pipeline"),
             ("FT.ADD i d 1 REPLACE PARTIAL FIELDS n 5", "OK"),
-            ("FT.GET i d", "[t hello n 5 __score 1 __language french __payload p]"),
+            ("FT.GET i d", "[t hello n 5]"),
             ("FT.ADD i d 1 REPLACE FIELDS n 5", "OK"),
             ("FT.MGET i d none", "[[n 5] null]"),
             ("FT.ADD i e 1 REPLACE NOCREATE FIELDS n 6", "Document does not exist"),
