@@ -23,12 +23,11 @@ fn schema() -> Schema {
 
 /// Intended differences in the replies: errors of RediSearch's grammars that the engine does not have, and later texts.
 const ON_PURPOSE: &[&str] = &[
-    // Stop words in quotes and tags, empty strings and parentheses around a star are as in dialect 2.
+    // Stop words in quotes and tags, and empty strings are as in dialect 2.
     "1 \"hello the running world\"",
     "1 \"the a\"",
     "1 @n:[1 2] @g:{a b|c*} @p:[1 2 3 km]",
     "1 \"\"",
-    "1 (*)",
     // A stop word in a union makes RediSearch join the rest by "and".
     "2 a|b c|d",
     // Redis 8 names the parameter.

@@ -56,7 +56,7 @@ fn a_file_is_the_same_on_any_number_of_threads() {
     assert!(check("whole", &whole).starts_with('+'));
     let mut rng = Rng::new(31);
     let (mut sound, mut faults) = (0, std::collections::HashSet::new());
-    for at in 0..150 {
+    for at in 0..250 {
         // The checksum would tell of each.
         let mut damaged = if at % 3 == 0 { whole[..rng.below(whole.len())].to_vec() } else { damage(&whole, &mut rng) };
         if at % 3 == 2 {
