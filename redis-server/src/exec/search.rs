@@ -144,6 +144,7 @@ mod with {
     pub(crate) fn restore(cx: &mut Ctx<'_>) {
         let expected = cx.instance.search.take_expected();
         let db = std::mem::replace(&mut cx.client.db, 0);
+        cx.instance.search.set_restoring(true);
         for words in &expected {
             let args: OwnedArgs = words.iter().map(|word| &**word).collect();
             let is_ours = words[0].get(..3).is_some_and(|head| head.eq_ignore_ascii_case(b"FT."));
@@ -156,6 +157,7 @@ mod with {
             }
             cx.reply.truncate(mark);
         }
+        cx.instance.search.set_restoring(false);
         cx.client.db = db;
         if !expected.is_empty() {
             cx.forget_changes();

@@ -106,7 +106,13 @@ impl SearchIndex {
         (is_scanned, if is_scanned { part.min(0.99) } else { 1.0 })
     }
 
-    /// Changes the definition, and the engine with it.
+    /// Changes the definition alone. Unlike [`Self::alter`], the caller may have locked shards.
+    pub fn redefine(&self, change: impl FnOnce(&mut Definition)) {
+        let mut definition = self.definition.write().unwrap_or_else(PoisonError::into_inner);
+        change(Arc::make_mut(&mut definition));
+    }
+
+    /// Changes the definition, and the engine with it. The caller holds no lock of a shard.
     ///
     /// # Errors
     /// That of `change`; nothing has changed then.

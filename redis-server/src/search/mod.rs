@@ -61,6 +61,8 @@ pub struct Search {
     pub options: Options,
     /// Commands that a file in the making of being loaded has brought.
     expected: Mutex<Vec<Words>>,
+    /// Whether a thread runs these commands, which may have locked all shards.
+    is_restoring: AtomicBool,
 }
 
 /// Indexes, aliases, dictionaries and suggestions of one moment. Large parts are shared.
@@ -165,6 +167,16 @@ impl Search {
     /// A file has a command for [`Search::take_expected`].
     pub fn expect(&self, command: Words) {
         lock(&self.expected).push(command);
+    }
+
+    /// Says whether the commands of a file run.
+    pub fn set_restoring(&self, is_restoring: bool) {
+        self.is_restoring.store(is_restoring, SeqCst);
+    }
+
+    /// Whether the commands of a file run: their thread may have locked shards, and must not wait for `feed`.
+    pub fn is_restoring(&self) -> bool {
+        self.is_restoring.load(SeqCst)
     }
 
     /// Takes the commands of a file that was loaded.

@@ -8,7 +8,7 @@ use query_engine::{Expression, FieldKind, Keeps, Language, Schema, StopWords};
 
 use super::fields;
 use super::words::{Words, bad};
-use super::{Deadline, NO_INDEX, index_for, refresh};
+use super::{NO_INDEX, index_for, settle};
 use crate::command::{Args, Result};
 use crate::exec::{Ctx, Event, search};
 use crate::keyspace::Dropped;
@@ -198,8 +198,7 @@ pub(super) fn alter(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
         return Err(Error::Static("No fields provided"));
     }
     let fields = fields::parse(&mut words, index.definition().source)?;
-    // Documents that were written before are indexed without the new fields until the scan comes to them.
-    refresh(cx, Deadline::over());
+    settle(cx);
     index.alter(|definition, engine| {
         // All or none: the schema is tried on a copy.
         let mut schema = engine.schema().clone();

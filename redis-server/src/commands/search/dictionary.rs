@@ -1,7 +1,7 @@
 //! Dictionaries (FT.DICT…) and synonyms (FT.SYN…).
 
 use super::words::Words;
-use super::{Deadline, NO_INDEX, index_for, refresh};
+use super::{NO_INDEX, index_for, settle};
 use crate::command::{Args, Result};
 use crate::exec::Ctx;
 use crate::protocol::error::Error;
@@ -47,8 +47,7 @@ pub(super) fn syn_update(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     if words.is_empty() {
         return Err(Error::WrongArity("FT.SYNUPDATE".into()));
     }
-    // Documents that were written before are indexed without the new words, as RediSearch has done already.
-    refresh(cx, Deadline::over());
+    settle(cx);
     index.alter(|definition, engine| {
         engine.add_synonyms(args.at(2), words.rest());
         definition.commands.push(args.iter().map(Into::into).collect::<Command>());

@@ -104,7 +104,7 @@ pub(super) fn add(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
             }
         }
     }
-    follow(&index, &addition)?;
+    follow(&index, &addition);
     write(cx, key, &addition, &index.definition());
     cx.reply.ok();
     Ok(())
@@ -125,7 +125,7 @@ fn holds(definition: &Definition, condition: &[u8], (entry, now): (&Entry, u64))
 }
 
 /// The index reads from now on what documents say of themselves.
-fn follow(index: &SearchIndex, addition: &Addition<'_>) -> Result {
+fn follow(index: &SearchIndex, addition: &Addition<'_>) {
     let definition = index.definition();
     let unknown = |known: &Option<Box<[u8]>>, is_said: bool| is_said && known.is_none();
     let said = addition.said(&definition);
@@ -134,9 +134,9 @@ fn follow(index: &SearchIndex, addition: &Addition<'_>) -> Result {
     let language = unknown(&definition.language_field, is_said(LANGUAGE_FIELD));
     let payload = unknown(&definition.payload_field, is_said(PAYLOAD_FIELD));
     if !(score || language || payload) {
-        return Ok(());
+        return;
     }
-    index.alter(|definition, _| {
+    index.redefine(|definition| {
         let mut option =
             |is_new: bool, word: &str, name: &str, field: fn(&mut Definition) -> &mut Option<Box<[u8]>>| {
                 if is_new {
@@ -150,8 +150,7 @@ fn follow(index: &SearchIndex, addition: &Addition<'_>) -> Result {
         option(score, "SCORE_FIELD", SCORE_FIELD, |definition| &mut definition.score_field);
         option(language, "LANGUAGE_FIELD", LANGUAGE_FIELD, |definition| &mut definition.language_field);
         option(payload, "PAYLOAD_FIELD", PAYLOAD_FIELD, |definition| &mut definition.payload_field);
-        Ok(())
-    })
+    });
 }
 
 /// Writes the hash: a new one unless the addition is partial.

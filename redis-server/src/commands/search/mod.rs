@@ -95,6 +95,14 @@ fn refresh(cx: &Ctx<'_>, deadline: Deadline) {
     catch_up(cx.instance(), cx.now(), &|| deadline.is_over());
 }
 
+/// Has all indexes show the documents that were written before the schema changes, as RediSearch has done already. Scans go on later. A file
+/// brings no such documents.
+fn settle(cx: &Ctx<'_>) {
+    if !cx.instance().search.is_restoring() {
+        refresh(cx, Deadline::over());
+    }
+}
+
 /// Has all indexes show each change until now, and returns the deadline of the query itself: the wait has as much time again.
 fn current(cx: &Ctx<'_>, common: &Common<'_>) -> Deadline {
     refresh(cx, common.deadline());

@@ -194,3 +194,29 @@ fn many_synonyms() {
     client.send(&["FT.SEARCH", "i", "other999", "NOCONTENT", "TIMEOUT", "0"]);
     assert_eq!(shown(&client.reply()), "[1 d999]");
 }
+
+/// A reload replays FT.ALTER and FT.SYNUPDATE under the locks of all shards, while the thread of the indexes goes on.
+#[test]
+fn reloads_do_not_wait_for_the_thread_of_indexes() {
+    let server = Server::start();
+    let client = &mut server.connect();
+    fill(client, &["FT.CREATE i SCHEMA t TEXT", "FT.ALTER i SCHEMA ADD u TEXT", "FT.SYNUPDATE i g boy child"]);
+    for n in 0..30 {
+        fill(client, &[&format!("HSET d{n} t boy u x"), "DEBUG RELOAD"]);
+        client.send(&["FT.SEARCH", "i", "child", "LIMIT", "0", "0", "TIMEOUT", "0"]);
+        assert_eq!(shown(&client.reply()), format!("[{}]", n + 1));
+    }
+}
+
+/// FT.ADD that changes the definition has locked a shard; queries that read documents hold the index.
+#[test]
+fn additions_beside_queries() {
+    let server = Server::start();
+    let (client, other) = (&mut server.connect(), &mut server.connect());
+    for n in 0..100 {
+        fill(client, &[&format!("FT.CREATE i{n} PREFIX 1 d{n}: SCHEMA t TEXT"), &format!("HSET d{n}:1 t x")]);
+        other.send(&["FT.SEARCH", &format!("i{n}"), "x"]);
+        fill(client, &[&format!("FT.ADD i{n} d{n}:1 0.5 REPLACE FIELDS t x")]);
+        drop(other.reply());
+    }
+}
