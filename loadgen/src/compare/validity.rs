@@ -22,7 +22,7 @@ pub fn is_disturbed(outcome: &Outcome) -> bool {
     outcome.is_stalled() || outcome.notes.iter().any(|note| note.starts_with(DISTURBED))
 }
 
-/// Whether the generator was saturated. If the server was not, rate and latencies are the generator's own.
+/// The generator was saturated. If the server was not, rate and latencies are the generator's own.
 #[must_use]
 pub fn is_generator_saturated(outcome: &Outcome) -> bool {
     outcome.generator.busiest_thread > BUSY || outcome.notes.iter().any(|note| is_note_of_generator(note))
@@ -34,7 +34,7 @@ pub fn processors_used(outcome: &Outcome) -> Option<f64> {
     outcome.server.filter(|_| outcome.seconds > 0.0).map(|server| server.cpu.total() / outcome.seconds)
 }
 
-/// Whether a server that used so many processors of those that it may use was saturated. Not a number says nothing.
+/// A server that used so many of its processors was saturated. An unknown use says nothing.
 #[must_use]
 pub fn is_saturated(used: f64, processors: usize) -> bool {
     used >= SATURATED * processors.max(1) as f64

@@ -140,7 +140,7 @@ pub struct Comparison {
     pub ratio: Option<Ratio>,
     /// Why it says nothing, if it does not.
     pub void: Option<Void>,
-    /// Whether it is a rate of runs in which generator and server were both saturated.
+    /// The rate is of runs in which generator and server were both saturated.
     pub both_saturated: bool,
     /// How many rounds with results of both were disturbed.
     pub disturbed: usize,
@@ -203,7 +203,7 @@ impl Comparison {
         Self { metric, ratio, void, both_saturated: false, disturbed: 0 }
     }
 
-    /// Whether it gets a verdict, so that it counts in its family.
+    /// The comparison gets a verdict, so that it counts in its family.
     #[must_use]
     pub fn is_valid(&self) -> bool {
         self.void.is_none() && self.ratio.is_some()

@@ -12,7 +12,7 @@ pub struct FoundWord {
 }
 
 impl FoundWord {
-    /// Whether it stands for all words with this stem.
+    /// The word stands for all words with this stem.
     #[must_use]
     pub fn is_stem(&self) -> bool {
         self.text.first() == Some(&STEM_PREFIX)

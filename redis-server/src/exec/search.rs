@@ -108,7 +108,6 @@ mod with {
     }
 
     /// The indexes of this moment, and what is kept beside them.
-    #[derive(Default)]
     pub(crate) struct Kept(search::Kept);
 
     impl Kept {

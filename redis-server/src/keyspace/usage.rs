@@ -149,7 +149,7 @@ pub(crate) fn begin_call() {
     CALL.set(CALL.get().wrapping_add(1));
 }
 
-/// Whether this is the first time that the call of this thread uses the entry. One call is known to have used two.
+/// This thread's call uses the entry for the first time. The last two entries of a call are known.
 fn is_first_use(entry: &Entry) -> bool {
     let (address, call) = (entry.key().as_ptr().addr(), CALL.get());
     let ([last, other], of) = COUNTED.get();

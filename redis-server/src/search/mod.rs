@@ -66,7 +66,7 @@ pub struct Search {
 }
 
 /// Indexes, aliases, dictionaries and suggestions of one moment. Large parts are shared.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Kept {
     catalog: Vec<Words>,
     dictionaries: BTreeMap<Box<[u8]>, Arc<WordList>>,

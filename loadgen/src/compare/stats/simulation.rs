@@ -98,7 +98,7 @@ fn log_normal_light(random: &mut SmallRng, rounds: usize) -> Vec<f64> {
     log_normal(random, rounds, 0.5)
 }
 
-/// Whether an interval of such a reach, in standard errors, leaves out 0.
+/// An interval of such a reach, in standard errors, leaves out 0.
 fn leaves_out_0(logs: &[f64], reach: f64) -> bool {
     let mean = Mean::of(logs).expect("there are pairs");
     mean.value.abs() > mean.error * reach

@@ -123,7 +123,7 @@ impl<'a> Request<'a> {
         Ok(())
     }
 
-    /// Whether only ids are wanted.
+    /// The answer has only ids.
     pub(super) fn wants_no_documents(&self) -> bool {
         self.no_content || self.returned.as_ref().is_some_and(Vec::is_empty)
     }

@@ -110,7 +110,7 @@ pub(super) fn add(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     Ok(())
 }
 
-/// Whether a condition is true for a document. A property that the document lacks makes it false.
+/// A condition is true for a document. A property that the document lacks makes it false.
 fn holds(definition: &Definition, condition: &[u8], (entry, now): (&Entry, u64)) -> Result<bool> {
     let expression = Expression::parse(condition).map_err(|error| Error::Message(error.to_string()))?;
     for name in expression.properties() {

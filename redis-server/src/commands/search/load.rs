@@ -285,7 +285,7 @@ impl<'l> Loader<'l> {
         fields
     }
 
-    /// Whether all values of a field's path are shown, as a list.
+    /// Answers show all values of the field's path, as a list.
     fn shows_list(&self, field: &SourceField) -> bool {
         self.definition.source == Source::Json && self.dialect >= 3 && !field.is_sortable
     }
@@ -306,7 +306,7 @@ impl<'l> Loader<'l> {
         }
     }
 
-    /// Whether the index keeps the values of a field of hashes.
+    /// The index keeps the values of a field of hashes.
     fn is_kept(&self, name: &[u8]) -> bool {
         let mut fields = self.definition.fields.iter();
         self.definition.source == Source::Hash && fields.any(|field| field.is_sortable && field.name.as_bytes() == name)

@@ -80,7 +80,7 @@ impl<'a> Addition<'a> {
         VectorSet::new(self.vector.len(), options).map_err(refused)
     }
 
-    /// Whether a set takes such elements.
+    /// A set takes such elements.
     fn check(&self, set: &VectorSet) -> Result {
         let VectorSetOptions { quantization, projection, m } = set.options();
         if *quantization != self.quantization {
