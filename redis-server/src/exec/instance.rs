@@ -172,7 +172,7 @@ impl Instance {
         }
         let cluster = Cluster::new(&config);
         #[cfg(feature = "search")]
-        let search = search(&config);
+        let search = crate::exec::search::new(&config);
         Ok(Self {
             acl,
             cluster,
@@ -492,25 +492,6 @@ impl Instance {
         // A second start with the same instance keeps the first handle: there is one runtime per instance.
         let _ = self.runtime.set(runtime);
     }
-}
-
-/// The search indexes, with the settings that a line `loadmodule …/redisearch.so` names.
-#[cfg(feature = "search")]
-fn search(config: &Config) -> crate::search::Search {
-    let search = crate::search::Search::default();
-    for line in config.lines(settings::LOADMODULE) {
-        let Some((path, arguments)) = line.split_first() else { continue };
-        let file = path.rsplit(|byte| *byte == b'/').next().unwrap_or_default();
-        if file == b"redisearch.so" || file == b"search.so" {
-            search.options.load(arguments, |name, error| {
-                tracing::warn!(
-                    "the argument {} of loadmodule is left out: {error}",
-                    crate::protocol::error::shown(name)
-                );
-            });
-        }
-    }
-    search
 }
 
 /// The databases that the configuration wants, all of which hash alike and are shown together by snapshots.

@@ -3,7 +3,7 @@
 //! No other module of `exec` knows more of indexes than these functions.
 
 #[cfg(feature = "search")]
-pub(crate) use with::{Kept, clear, note, restore};
+pub(crate) use with::{Kept, clear, new, note, restore};
 #[cfg(feature = "search")]
 pub use with::{catch_up, read_document, start};
 #[cfg(not(feature = "search"))]
@@ -19,6 +19,7 @@ mod with {
     use std::time::Duration;
 
     use crate::command::OwnedArgs;
+    use crate::config::{Config, settings};
     use crate::exec::Ctx;
     use crate::exec::clock::now_ms;
     use crate::exec::instance::Instance;
@@ -35,6 +36,21 @@ mod with {
     const PAUSE: Duration = Duration::from_micros(50);
     const FIRST_REST: Duration = Duration::from_millis(2);
     const LAST_REST: Duration = Duration::from_millis(128);
+
+    /// The search indexes, with the settings that a line `loadmodule …/redisearch.so` names.
+    pub(crate) fn new(config: &Config) -> search::Search {
+        let search = search::Search::default();
+        for line in config.lines(settings::LOADMODULE) {
+            let Some((path, arguments)) = line.split_first() else { continue };
+            let file = path.rsplit(|byte| *byte == b'/').next().unwrap_or_default();
+            if file == b"redisearch.so" || file == b"search.so" {
+                search.options.load(arguments, |name, error| {
+                    tracing::warn!("the argument {} of loadmodule is left out: {error}", shown(name));
+                });
+            }
+        }
+        search
+    }
 
     /// Brings all indexes to the state of the keys, at `now` in milliseconds of Unix time, unless it `is_over` before. The caller holds no lock of
     /// a shard.

@@ -170,12 +170,15 @@ struct Work {
 }
 
 impl Work {
-    /// A panic aborts the failover: clients that wait to write would wait for ever.
+    /// A panic aborts the failover, unless another has begun: clients that wait to write would wait for ever.
     fn run_or_abort(&self) {
+        let replication = &self.instance.replication;
+        let is_last = || replication.state().failover.number == self.number;
         if catch_unwind(AssertUnwindSafe(|| self.run())).is_err()
             && let Ok(still) = stand_still_unless_ending(&self.instance)
+            && is_last()
         {
-            self.instance.replication.abort_failover(&self.instance, "A panic, see the log", &still);
+            replication.abort_failover(&self.instance, "A panic, see the log", &still);
         }
     }
 
