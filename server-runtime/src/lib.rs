@@ -34,7 +34,7 @@ pub use counters::Place;
 pub use error::Error;
 pub use huge_pages::allow_huge_pages;
 pub use logging::{LogFormat, LogOptions, LogOutput, init_logging, set_log_level};
-pub use options::{ClientAuth, Listen, Options, ParseListenError, TlsOptions};
+pub use options::{ClientAuth, Listen, Options, ParseListenError, TlsOptions, TlsVersions};
 pub use redis_line::set_log_role;
 pub use running::{Bound, Handle, Running, start};
 pub use self_signed::{Shower, is_own_authority};

@@ -208,6 +208,8 @@ pub struct TlsOptions {
     pub client_ca: Option<PathBuf>,
     /// Whether clients show a certificate.
     pub client_auth: ClientAuth,
+    /// The versions of TLS that are spoken.
+    pub versions: TlsVersions,
     /// Protocols offered by ALPN, the preferred first (`h2`, `http/1.1`); empty leaves ALPN out.
     pub alpn: Vec<Vec<u8>>,
     /// How long a client may take for the handshake.
@@ -223,6 +225,7 @@ impl TlsOptions {
             others: Vec::new(),
             client_ca: None,
             client_auth: ClientAuth::None,
+            versions: TlsVersions::default(),
             alpn: Vec::new(),
             handshake_timeout: HANDSHAKE_TIMEOUT,
         }
@@ -239,6 +242,32 @@ pub enum ClientAuth {
     Optional,
     /// No connection without one.
     Required,
+}
+
+/// The versions of TLS that both ends may agree on. Older ones have known weaknesses (RFC 8996), and are never spoken.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum TlsVersions {
+    /// 1.2 and 1.3.
+    #[default]
+    All,
+    /// 1.2 alone.
+    Only12,
+    /// 1.3 alone.
+    Only13,
+}
+
+impl TlsVersions {
+    /// As rustls takes them.
+    #[must_use]
+    pub fn supported(self) -> &'static [&'static rustls::SupportedProtocolVersion] {
+        static ONLY_12: [&rustls::SupportedProtocolVersion; 1] = [&rustls::version::TLS12];
+        static ONLY_13: [&rustls::SupportedProtocolVersion; 1] = [&rustls::version::TLS13];
+        match self {
+            Self::All => rustls::ALL_VERSIONS,
+            Self::Only12 => &ONLY_12,
+            Self::Only13 => &ONLY_13,
+        }
+    }
 }
 
 #[cfg(test)]

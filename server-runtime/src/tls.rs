@@ -126,7 +126,7 @@ impl TlsOptions {
     pub fn server_config(&self) -> Result<Arc<ServerConfig>, Error> {
         let provider = Arc::new(ring::default_provider());
         let builder = ServerConfig::builder_with_provider(Arc::clone(&provider))
-            .with_safe_default_protocol_versions()
+            .with_protocol_versions(self.versions.supported())
             .map_err(|error| Error::Tls(error.to_string()))?;
         let builder = match client_verifier(self)? {
             Some(verifier) => builder.with_client_cert_verifier(verifier),

@@ -16,7 +16,7 @@ use rustls::{
 };
 use server_runtime::{ClientAuth, Shower, TlsOptions, is_own_authority};
 
-use crate::config::{Config, Text, settings};
+use crate::config::{Config, Text, settings, tls};
 
 fn unusable(path: &str, error: impl fmt::Debug) -> io::Error {
     io::Error::other(format!("{path} cannot be used: {error:?}"))
@@ -27,8 +27,8 @@ fn needed(config: &Config, file: Text, wanted_by: &str) -> io::Result<String> {
     config.string(file).ok_or_else(missing)
 }
 
-/// The trusted authorities, and the certificate that this server shows, which is also the one that it serves with. `wanted_by` is
-/// the setting that asks for TLS.
+/// The trusted authorities, and the certificate that this server shows: that of `tls-client-cert-file`, or else the one that it
+/// serves with. `wanted_by` is the setting that asks for TLS.
 ///
 /// # Errors
 /// A file cannot be read, or is not what it should be.
@@ -43,13 +43,13 @@ pub fn client_config(config: &Config, wanted_by: &str) -> io::Result<ClientConfi
     let verifier = WebPkiServerVerifier::builder_with_provider(Arc::new(roots), Arc::clone(&provider)).build();
     let verifier = Arc::new(AnyName { others: verifier.map_err(|error| unusable(&authorities, error))?, trusted });
     let builder = ClientConfig::builder_with_provider(provider)
-        .with_safe_default_protocol_versions()
+        .with_protocol_versions(tls::versions(config).map_err(io::Error::other)?.supported())
         .map_err(io::Error::other)?
         .dangerous()
         .with_custom_certificate_verifier(verifier);
-    let (Some(certificate), Some(key)) =
-        (config.string(settings::TLS_CERT_FILE), config.string(settings::TLS_KEY_FILE))
-    else {
+    let pair = |certificate, key| Some((config.string(certificate)?, config.string(key)?));
+    let shown = pair(settings::TLS_CLIENT_CERT_FILE, settings::TLS_CLIENT_KEY_FILE);
+    let Some((certificate, key)) = shown.or_else(|| pair(settings::TLS_CERT_FILE, settings::TLS_KEY_FILE)) else {
         return Ok(builder.with_no_client_auth());
     };
     let secret = PrivateKeyDer::from_pem_file(&key).map_err(|error| unusable(&key, error))?;
@@ -65,6 +65,7 @@ pub fn bus_config(config: &Config) -> io::Result<Arc<ServerConfig>> {
     let options = TlsOptions {
         client_auth: ClientAuth::Required,
         client_ca: Some(file(settings::TLS_CA_CERT_FILE)?.into()),
+        versions: tls::versions(config).map_err(io::Error::other)?,
         ..TlsOptions::new(file(settings::TLS_CERT_FILE)?, file(settings::TLS_KEY_FILE)?)
     };
     options.server_config().map_err(io::Error::other)

@@ -9,7 +9,8 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use rcgen::{BasicConstraints, CertificateParams, CertifiedKey, DistinguishedName, DnType, IsCa, KeyPair, SanType};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
-use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
+use rustls::version::{TLS12, TLS13};
+use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned, SupportedProtocolVersion};
 
 use super::support::process::{Process, ask};
 use super::support::resp::{Value, request};
@@ -54,11 +55,21 @@ impl Secure {
 
     /// A client that trusts `server` and shows `own`; nothing has been sent yet.
     fn connect(&self, server: &Identity, own: Option<&Identity>) -> Client {
+        self.connect_by(rustls::ALL_VERSIONS, server, own)
+    }
+
+    /// The same, of a client that speaks these versions.
+    fn connect_by(
+        &self,
+        versions: &[&'static SupportedProtocolVersion],
+        server: &Identity,
+        own: Option<&Identity>,
+    ) -> Client {
         let mut roots = RootCertStore::empty();
         roots.add(server.cert.clone()).unwrap();
         let provider = Arc::new(rustls::crypto::ring::default_provider());
         let builder = ClientConfig::builder_with_provider(provider)
-            .with_safe_default_protocol_versions()
+            .with_protocol_versions(versions)
             .unwrap()
             .with_root_certificates(roots);
         let config = match own {
@@ -74,10 +85,13 @@ impl Secure {
 
     /// Whether a client that trusts `server` and shows `own` is served.
     fn serves(&self, server: &Identity, own: Option<&Identity>) -> bool {
-        let mut client = self.connect(server, own);
-        let mut reply = [0; 7];
-        client.write_all(b"PING\r\n").and_then(|()| client.read_exact(&mut reply)).is_ok() && &reply == b"+PONG\r\n"
+        is_served(self.connect(server, own))
     }
+}
+
+fn is_served(mut client: Client) -> bool {
+    let mut reply = [0; 7];
+    client.write_all(b"PING\r\n").and_then(|()| client.read_exact(&mut reply)).is_ok() && &reply == b"+PONG\r\n"
 }
 
 impl Identity {
@@ -173,6 +187,82 @@ fn clients_show_a_certificate_as_the_configuration_says() {
         error.to_string().starts_with("tls-auth-clients, which is yes by default, needs tls-ca-cert-file"),
         "{error}"
     );
+}
+
+/// A version that `tls-protocols` does not name is not spoken, neither to clients nor to the primary.
+#[test]
+fn the_named_versions_are_spoken() {
+    let secure = Secure::start("versions", &[("tls-auth-clients", "no"), ("tls-protocols", "TLSv1.3")]);
+    let served = || [&TLS12, &TLS13].map(|version| is_served(secure.connect_by(&[version], &secure.identity, None)));
+    assert_eq!(served(), [false, true]);
+    let mut admin = secure.connect(&secure.identity, None);
+    let mut set = |words: &str| ask(&mut admin, &["CONFIG", "SET", "tls-protocols", words]);
+    for (words, expected) in [
+        ("TLSv1.2", [true, false]),
+        ("tlsv1.2 TLSv1.3", [true, true]),
+        ("TLSv1.1 TLSv1.3", [false, true]),
+        ("", [true; 2]),
+    ] {
+        assert_eq!(set(words), Value::Status("OK".into()), "{words}");
+        assert_eq!(served(), expected, "{words}");
+    }
+    for (words, reason) in
+        [("TLSv1.4", "tls-protocols has 'TLSv1.4'"), ("TLSv1 TLSv1.1", "tls-protocols is 'TLSv1 TLSv1.1'")]
+    {
+        assert!(set(words).is_error());
+        assert_eq!(served(), [true; 2], "{words}");
+        let settings = [("tls-port", "1"), ("tls-cert-file", "c"), ("tls-key-file", "k"), ("tls-auth-clients", "no")];
+        let settings = settings.into_iter().chain([("tls-protocols", words)]);
+        let config = config(&settings.map(|(name, text)| (name.to_owned(), text.to_owned())).collect::<Vec<_>>());
+        let error = redis_server::runtime::start_at(vec!["tls:127.0.0.1:0".parse().unwrap()], config).unwrap_err();
+        assert!(error.to_string().starts_with(reason), "{error}");
+    }
+    assert_eq!(set("TLSv1.2"), Value::Status("OK".into()));
+    let folder = secure.folder.join("replica");
+    fs::create_dir_all(&folder).unwrap();
+    let cert = secure.file("cert.pem");
+    let settings = [
+        ("tls-replication", "yes"),
+        ("tls-ca-cert-file", &*cert),
+        ("tls-protocols", "TLSv1.3"),
+        ("dir", folder.to_str().unwrap()),
+    ];
+    let replica = Server::with(&settings);
+    let mut client = replica.connect();
+    client.ask(&format!("REPLICAOF 127.0.0.1 {}", secure.server.addr.port()));
+    let is_up = |client: &mut crate::support::server::Client| {
+        client.ask("INFO replication").text().contains("master_link_status:up")
+    };
+    std::thread::sleep(std::time::Duration::from_millis(300));
+    assert!(!is_up(&mut client), "no version in common");
+    assert_eq!(set("TLSv1.3"), Value::Status("OK".into()));
+    until("the link is up", || is_up(&mut client));
+}
+
+/// A replica shows the certificate of `tls-client-cert-file`, if there is one, instead of the one that it serves with.
+#[test]
+fn a_replica_shows_its_certificate_of_a_client() {
+    let primary = Secure::start("client-cert", &[("repl-diskless-sync-delay", "0")]);
+    let folder = primary.folder.join("replica");
+    fs::create_dir_all(&folder).unwrap();
+    let [cert, key, client, client_key] =
+        ["cert.pem", "key.pem", "client.pem", "client-key.pem"].map(|name| primary.file(name));
+    let settings = [
+        ("tls-replication", "yes"),
+        ("tls-ca-cert-file", &*cert),
+        ("tls-cert-file", &cert),
+        ("tls-key-file", &key),
+        ("dir", folder.to_str().unwrap()),
+    ];
+    let replica = Server::with(&settings);
+    let mut admin = replica.connect();
+    admin.ask(&format!("REPLICAOF 127.0.0.1 {}", primary.server.addr.port()));
+    let mut is_up = || admin.ask("INFO replication").text().contains("master_link_status:up");
+    std::thread::sleep(std::time::Duration::from_millis(300));
+    assert!(!is_up(), "the primary's authority has not signed what the replica serves with");
+    let set = format!("CONFIG SET tls-client-cert-file {client} tls-client-key-file {client_key}");
+    assert_eq!(replica.connect().ask(&set), Value::Status("OK".into()));
+    until("the link is up", is_up);
 }
 
 /// A client is the user that its certificate names from its arrival on, if there is such a user.
