@@ -30,6 +30,6 @@ pub use set::{Set, SetIter, SetLimits};
 pub use small_bytes::SmallBytes;
 pub use sorted_set::{LexBound, LexRange, ScoreRange, SortedSet, SortedSetBuilder, SortedSetIter, SortedSetLimits};
 pub use stream::{
-    Consumer, Fields, Group, IDMP_DURATION, IDMP_MAXSIZE, Idempotence, IdmpLimits, IdmpRecord, Log, LogParts, LogRange,
-    Pair, Pending, References, Stream, StreamEntry, StreamId, StreamLimits, Trim, TrimTo, Trimmed, once_more,
+    Consumer, Counting, Fields, Group, IDMP_DURATION, IDMP_MAXSIZE, Idempotence, IdmpLimits, IdmpRecord, Log, LogParts,
+    LogRange, Pair, Pending, References, Stream, StreamEntry, StreamId, StreamLimits, Trim, TrimTo, Trimmed, once_more,
 };

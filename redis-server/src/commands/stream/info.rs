@@ -1,6 +1,6 @@
 //! XINFO: properties of a stream, its groups and their consumers.
 
-use super::{limit, no_group_of_key, reply_entries, reply_entry, reply_id};
+use super::{counting, limit, no_group_of_key, reply_entries, reply_entry, reply_id};
 use crate::command::{Args, Result};
 use crate::commands::help;
 use crate::config::Level;
@@ -142,7 +142,7 @@ fn progress(reply: &mut Reply, log: &Log, group: &Group, level: Level) {
     reply.bulk(b"entries-read");
     optional(reply, group.entries_read);
     reply.bulk(b"lag");
-    optional(reply, group.lag(log, level >= Level::Redis80));
+    optional(reply, group.lag(log, counting(level)));
 }
 
 /// XINFO GROUPS key

@@ -14,12 +14,22 @@ mod read;
 use crate::command::{Begin, Categories, Find, Flags, KeySpec, Result, Use, read as reads, update};
 use crate::command::{Weight, weight};
 use crate::commands::definition::{Definition, Family, cmd, container, sub};
+use crate::config::Level;
 use crate::exec::{Ctx, Event};
 use crate::keyspace::{Access, Key};
 use crate::protocol::Reply;
 use crate::protocol::error::{Error, echo};
 use crate::protocol::number::IntText;
-use crate::types::{Group, Log, Stream, StreamEntry, StreamId};
+use crate::types::{Counting, Group, Log, Stream, StreamEntry, StreamId};
+
+/// How the server that clients take this one for counts what groups have read.
+fn counting(level: Level) -> Counting {
+    match level {
+        Level::Redis70 | Level::Redis72 => Counting::Lenient,
+        Level::Redis80 => Counting::ByLength,
+        Level::Valkey9 => Counting::Strict,
+    }
+}
 
 /// Appends an id.
 fn reply_id(reply: &mut Reply, id: StreamId) {

@@ -1,8 +1,8 @@
 //! XREAD and XREADGROUP: new entries, now or when they come.
 
 use super::{
-    arrive, group_mut, limit, parse, reply_content, reply_entries, reply_entry, reply_id, say_pending, say_position,
-    see,
+    arrive, counting, group_mut, limit, parse, reply_content, reply_entries, reply_entry, reply_id, say_pending,
+    say_position, see,
 };
 use crate::command::{Args, KeyPositions, Result, weight};
 use crate::config::Level;
@@ -405,7 +405,7 @@ fn deliver(
     most: usize,
 ) -> Result<Vec<StreamId>> {
     let (now, journaled, mark) = (cx.now(), cx.is_journaled(), cx.reply.mark());
-    let strict = cx.config().level() >= Level::Redis80;
+    let counting = counting(cx.config().level());
     let Some((log, group)) = cx.db.stream_mut(key)?.and_then(|stream| group_mut(stream, reader.group)) else {
         return Ok(Vec::new());
     };
@@ -422,7 +422,7 @@ fn deliver(
     }
     let entries = group.last_id.next().map(|start| log.range(start, StreamId::MAX));
     for entry in entries.into_iter().flatten().take(most - count) {
-        group.advance(log, entry.id, strict);
+        group.advance(log, entry.id, counting);
         if !reader.no_ack && group.assign(entry.id, reader.consumer, now, |_| 1) {
             given.push(entry.id);
         }

@@ -5,6 +5,17 @@ use std::sync::Arc;
 
 use super::{Log, StreamId};
 
+/// How servers count the entries that a group has read, and still has to read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Counting {
+    /// Redis 7.0 and 7.2: a gap counts only behind the first entry.
+    Lenient,
+    /// Valkey 9: no entry before a gap is counted.
+    Strict,
+    /// Redis 8.0: strict, and a group before the first entry and behind all gaps lags by the length of the stream.
+    ByLength,
+}
+
 /// An entry that was delivered and not acknowledged.
 #[derive(Clone, Debug)]
 pub struct Pending {
@@ -212,11 +223,12 @@ impl Group {
         true
     }
 
-    /// Notes that the entry `id` of `log` is delivered, if it is a new one; `strict`: counted as servers later than Redis 7.2 do.
-    pub fn advance(&mut self, log: &Log, id: StreamId, strict: bool) {
+    /// Notes that the entry `id` of `log` is delivered, if it is a new one.
+    pub fn advance(&mut self, log: &Log, id: StreamId, counting: Counting) {
         if id <= self.last_id {
             return;
         }
+        let strict = counting >= Counting::Strict;
         let goes_on = if strict {
             self.last_id >= log.first_id() && !log.has_gap_behind(self.last_id, true)
         } else {
@@ -230,12 +242,19 @@ impl Group {
         self.last_id = id;
     }
 
-    /// Number of entries of `log` that are still to be delivered, where that can be told; `strict` as in [`Self::advance`].
-    pub fn lag(&self, log: &Log, strict: bool) -> Option<i64> {
+    /// Number of entries of `log` that are still to be delivered, where that can be told.
+    pub fn lag(&self, log: &Log, counting: Counting) -> Option<i64> {
         let added = log.entries_added() as i64;
         if added == 0 {
             return Some(0);
         }
+        if counting == Counting::ByLength {
+            let first = log.first_id();
+            if log.is_empty() || self.last_id < first && log.max_deleted_id() < first {
+                return Some(log.len() as i64);
+            }
+        }
+        let strict = counting >= Counting::Strict;
         let read = match self.entries_read {
             Some(read) if !log.has_gap_behind(self.last_id, strict) => Some(read),
             _ => log.added_until(self.last_id, strict).map(|read| read as i64),

@@ -13,7 +13,7 @@ mod tests;
 use std::collections::BTreeMap;
 
 pub use block::{Fields, Pair, StreamEntry};
-pub use group::{Consumer, Group, Pending, once_more};
+pub use group::{Consumer, Counting, Group, Pending, once_more};
 pub use id::StreamId;
 pub use idempotence::{IDMP_DURATION, IDMP_MAXSIZE, Idempotence, IdmpLimits, IdmpRecord};
 pub use log::{Log, LogParts, LogRange, StreamLimits, Trim, TrimTo};
