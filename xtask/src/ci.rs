@@ -302,6 +302,10 @@ fn in_two_lanes(options: &Options) -> Result<Output> {
                 ("LINK_CUTS", "200"),
                 ("SIMULATED_RUNS", "10000"),
                 ("PACKETS", "10000000"),
+                ("VALUES_STEPS", "300000"),
+                ("VALUES_GENUINE_STEPS", "100000"),
+                ("OTHER_REDIS_SERVERS", "newest"),
+                ("VALKEY_SERVER", "newest"),
             ]);
         }
         output(&mut test)

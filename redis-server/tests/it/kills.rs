@@ -14,9 +14,9 @@ use std::time::Duration;
 use rustix::process::Signal;
 use test_peers::skip;
 
-use super::support::Random;
 use super::support::process::{Process, ask};
 use super::support::resp::{Value, parse, request};
+use super::support::{Random, free_port, until};
 
 const WRITERS: usize = 8;
 /// Rounds after which all is thrown away, so that looking at everything stays affordable.
@@ -259,6 +259,8 @@ enum Way {
     Script,
     /// Another client waits for each number, and moves it to the list.
     Served,
+    /// A replica has to have it, too.
+    Replicated,
 }
 
 const WAYS: [Way; 5] = [Way::One, Way::Pipeline, Way::Transaction, Way::Script, Way::Served];
@@ -275,8 +277,8 @@ struct Adder {
 }
 
 impl Adder {
-    fn new(number: usize) -> Self {
-        Self { way: WAYS[number % WAYS.len()], list: format!("list{number}"), last: 0, told: 0 }
+    fn new(number: usize, way: Way) -> Self {
+        Self { way, list: format!("list{number}"), last: 0, told: 0 }
     }
 
     /// The requests that add the next numbers, and how many these are.
@@ -286,6 +288,7 @@ impl Adder {
         let pushes = (next..next + DEPTH).map(|number| push(&self.list, number));
         match self.way {
             Way::One => (vec![push(&self.list, next)], 1),
+            Way::Replicated => (vec![push(&self.list, next), request(&["WAIT", "1", "0"])], 1),
             Way::Served => (vec![push(&format!("{}-source", self.list), next)], 1),
             Way::Pipeline => (pushes.collect(), DEPTH),
             Way::Transaction => {
@@ -324,34 +327,74 @@ impl Adder {
     }
 }
 
-/// Ends the server while so many clients add numbers.
-fn check_adders(appendfsync: &str, clients: usize, seed: u64, end: End) {
-    let rounds = rounds(5);
-    let mut random = Random::new(seed);
-    let settings = [("appendonly", "yes"), ("appendfsync", appendfsync), ("enable-debug-command", "yes")];
-    let mut server = Process::start(&format!("kills-{appendfsync}-{clients}-{seed}"), &settings);
-    let (mut told, mut lost) = (0, 0);
-    for _ in 0..rounds {
-        let mut adders: Vec<_> = (0..clients).map(Adder::new).collect();
+/// Ends a server in many rounds while clients add numbers to lists.
+struct Trial {
+    server: Process,
+    replica: Option<Process>,
+    clients: usize,
+    random: Random,
+    /// The longest time in milliseconds until the end of a round.
+    longest: usize,
+    told: i64,
+    lost: i64,
+}
+
+impl Trial {
+    fn new(server: Process, clients: usize, seed: u64) -> Self {
+        Self { server, replica: None, clients, random: Random::new(seed), longest: 250, told: 0, lost: 0 }
+    }
+
+    /// Until the end of the server, which is ended in this way.
+    fn round(&mut self, ways: &[Way], end: End) {
+        let mut adders: Vec<_> =
+            (0..self.clients).map(|number| Adder::new(number, ways[number % ways.len()])).collect();
+        let server = &self.server;
+        let pause = 20 + self.random.below(self.longest) as u64;
         thread::scope(|scope| {
             for adder in &mut adders {
                 let (stream, waiting) = (server.connect(), server.connect());
                 scope.spawn(move || adder.work(stream, waiting, end));
             }
-            thread::sleep(Duration::from_millis(20 + random.below(250) as u64));
-            end.of(&server);
+            thread::sleep(Duration::from_millis(pause));
+            end.of(server);
         });
-        server.ended();
-        server.restart();
-        let mut client = server.connect();
-        told += adders.iter().map(|adder| adder.told).sum::<i64>();
-        lost += adders.iter_mut().map(|adder| adder.lost(&mut client)).sum::<i64>();
+        self.server.ended();
+        self.told += adders.iter().map(|adder| adder.told).sum::<i64>();
+        if let Some(replica) = &self.replica {
+            let mut client = replica.connect();
+            for adder in &adders {
+                let Value::Int(len) = ask(&mut client, &["LLEN", &adder.list]) else { panic!("LLEN: a number") };
+                assert!(len >= adder.last, "the replica has {len} of {} acknowledged numbers", adder.last);
+            }
+        }
+        self.server.restart();
+        let mut client = self.server.connect();
+        self.lost += adders.iter_mut().map(|adder| adder.lost(&mut client)).sum::<i64>();
         assert!(!ask(&mut client, &["FLUSHALL"]).is_error());
+        // A replica does not follow a primary that has started without data.
+        assert!(!ask(&mut client, &["SET", "there", "yes"]).is_error());
     }
-    println!(
-        "{appendfsync}, {clients} clients: {rounds} kills, {told} numbers acknowledged, of which {lost} were lost"
-    );
-    assert_eq!(lost, 0);
+
+    fn finish(self, what: &str) {
+        let Self { clients, told, lost, .. } = self;
+        println!("{what}, {clients} clients: {told} numbers acknowledged, of which {lost} were lost");
+        assert_eq!(lost, 0);
+        assert!(told > 0, "nothing was acknowledged");
+    }
+}
+
+fn settings(appendfsync: &str) -> [(&str, &str); 3] {
+    [("appendonly", "yes"), ("appendfsync", appendfsync), ("enable-debug-command", "yes")]
+}
+
+/// Ends the server while so many clients add numbers.
+fn check_adders(appendfsync: &str, clients: usize, seed: u64, end: End) {
+    let server = Process::start(&format!("kills-{appendfsync}-{clients}-{seed}"), &settings(appendfsync));
+    let mut trial = Trial::new(server, clients, seed);
+    for _ in 0..rounds(5) {
+        trial.round(&WAYS, end);
+    }
+    trial.finish(appendfsync);
 }
 
 #[test]
@@ -361,6 +404,53 @@ fn nothing_that_was_acknowledged_is_lost_with_the_process() {
             check_adders(appendfsync, clients, seed as u64, End::Kill);
         }
     }
+}
+
+/// What a client was told that a replica has is there in both, the replica and the primary after its next start.
+#[test]
+fn nothing_that_a_replica_acknowledged_is_lost_with_the_primary() {
+    for (seed, appendfsync) in ["no", "everysec", "always"].into_iter().enumerate() {
+        let port = free_port().to_string();
+        let served = [&settings(appendfsync)[..], &[("port", &port), ("repl-diskless-sync-delay", "0")]].concat();
+        let server = Process::start(&format!("kills-primary-{appendfsync}"), &served);
+        let following = format!("127.0.0.1 {port}");
+        let replica = Process::start(&format!("kills-replica-{appendfsync}"), &[("replicaof", &following)]);
+        let mut trial = Trial { replica: Some(replica), ..Trial::new(server, 8, 20 + seed as u64) };
+        for _ in 0..rounds(5) {
+            let mut client = trial.server.connect();
+            until("the replica follows", || ask(&mut client, &["WAIT", "1", "100"]) == Value::Int(1));
+            trial.round(&[Way::Replicated], End::Kill);
+        }
+        trial.finish(&format!("{appendfsync}, with a replica"));
+    }
+}
+
+/// A library whose fdatasync and fsync take 300 ms.
+const SLOW_DISK: &str = "#include <unistd.h>\n#include <sys/syscall.h>\n\
+    int fdatasync(int file) { usleep(300000); return (int)syscall(SYS_fdatasync, file); }\n\
+    int fsync(int file) { usleep(300000); return (int)syscall(SYS_fsync, file); }\n";
+
+#[test]
+fn nothing_that_was_acknowledged_is_lost_while_the_disk_is_slow() {
+    let folder = std::env::temp_dir().join(format!("slow-disk-{}", std::process::id()));
+    fs::create_dir_all(&folder).unwrap();
+    let (source, library) = (folder.join("slow.c"), folder.join("slow.so"));
+    fs::write(&source, SLOW_DISK).unwrap();
+    let built = Command::new("cc").args(["-shared", "-fPIC", "-o"]).arg(&library).arg(&source).status();
+    match built {
+        Err(error) => return skip(&format!("there is no C compiler: {error}")),
+        Ok(status) => assert!(status.success()),
+    }
+    for (seed, appendfsync) in ["no", "everysec", "always"].into_iter().enumerate() {
+        let server = Process::with_library(&format!("kills-slow-{appendfsync}"), &settings(appendfsync), &library);
+        // Under always the first acknowledgement comes after two of those.
+        let mut trial = Trial { longest: 1500, ..Trial::new(server, 8, 30 + seed as u64) };
+        for _ in 0..rounds(5) {
+            trial.round(&WAYS, End::Kill);
+        }
+        trial.finish(&format!("{appendfsync}, on a slow disk"));
+    }
+    fs::remove_dir_all(folder).unwrap();
 }
 
 /// A panic while data can be changed ends the process, in whatever the other threads are doing.

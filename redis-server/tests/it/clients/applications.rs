@@ -98,16 +98,16 @@ fn program(folder: &Path, path: &str) -> Command {
 }
 
 /// A program that ends with this value.
-struct Running(Child);
+pub(super) struct Running(Child);
 
 impl Running {
-    fn start(mut program: Command) -> Self {
+    pub(super) fn start(mut program: Command) -> Self {
         Self(program.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap())
     }
 }
 
 /// A folder of its own for what a program writes.
-fn folder_for(name: &str) -> PathBuf {
+pub(super) fn folder_for(name: &str) -> PathBuf {
     let folder = std::env::temp_dir().join(format!("{name}-{}-{}", std::process::id(), free_port()));
     fs::create_dir_all(&folder).unwrap();
     folder

@@ -5,5 +5,6 @@ mod cluster;
 mod crates;
 pub(crate) mod languages;
 mod newer;
+mod shake;
 mod suites;
 mod tools;

@@ -22,6 +22,17 @@ const MODULES: Kit = kit! {
     install: "sh install.sh",
 };
 
+/// Redis and Valkey of the newest source packages that Debian has.
+const NEWEST: Kit = kit! {
+    name: "newest-servers",
+    sources: &["tests/peers/servers"],
+    programs: &["apt-get", "dpkg-source", "make"],
+    install: "sh install.sh",
+};
+
+/// The word in `OTHER_REDIS_SERVERS` and `VALKEY_SERVER` that stands for the servers of [`NEWEST`], which take minutes to build.
+const BUILT: &str = "newest";
+
 static STARTED: AtomicU32 = AtomicU32::new(0);
 
 /// A genuine server reached by a Unix socket in a folder of its own; ends with this value.
@@ -50,13 +61,14 @@ impl Genuine {
         Self::with_file(&modules()?, Some(snapshot))
     }
 
-    /// A Valkey, where `VALKEY_SERVER` names one: Debian 12 has no package of it, so that nobody must have one.
+    /// A Valkey, where `VALKEY_SERVER` names one, or says [`newest`](BUILT): Debian 12 has no package of it, so that nobody must have one.
     pub(crate) fn valkey(settings: &[(String, String)]) -> Option<Self> {
         let Some(program) = std::env::var_os("VALKEY_SERVER") else {
             println!("skipped: VALKEY_SERVER names no Valkey to compare with");
             return None;
         };
-        Self::of(Path::new(&program), settings, None)
+        let program = if program == BUILT { NEWEST.installed()?.join("valkey-server") } else { program.into() };
+        Self::of(&program, settings, None)
     }
 
     /// One that loads this snapshot, or has this folder of its append-only file.
@@ -64,14 +76,20 @@ impl Genuine {
         Self::of(Path::new("redis-server"), settings, snapshot)
     }
 
-    /// The genuine server, and those of other versions and descent that `OTHER_REDIS_SERVERS` names, as `PATH` does folders.
+    /// The genuine server, and those of other versions and descent that `OTHER_REDIS_SERVERS` names, as `PATH` does folders, or
+    /// [`newest`](BUILT).
     pub(crate) fn programs() -> Vec<PathBuf> {
         let others = std::env::var_os("OTHER_REDIS_SERVERS").unwrap_or_default();
+        let others = if others == BUILT {
+            let built = |folder: PathBuf| ["redis-server", "valkey-server"].map(|name| folder.join(name)).to_vec();
+            NEWEST.installed().map(built).unwrap_or_default()
+        } else {
+            std::env::split_paths(&others).filter(|program| !program.as_os_str().is_empty()).collect()
+        };
         if others.is_empty() {
             println!("only with redis-server: OTHER_REDIS_SERVERS names no others");
         }
-        let others = std::env::split_paths(&others).filter(|program| !program.as_os_str().is_empty());
-        [PathBuf::from("redis-server")].into_iter().chain(others).collect()
+        [vec![PathBuf::from("redis-server")], others].concat()
     }
 
     /// [`Genuine::with_file`], of this program.
@@ -114,6 +132,7 @@ impl Genuine {
         if let Some((_, password)) = settings.iter().find(|(name, _)| name == "requirepass") {
             genuine.ask(&["AUTH", password]);
         }
+        super::until("its data is loaded", || !genuine.ask(&["PING"]).text().starts_with("LOADING"));
         let info = genuine.ask(&["INFO", "server"]).text();
         let named = |name: &str| info.lines().find_map(|line| line.strip_prefix(name));
         let version = named("valkey_version:").or_else(|| named("redis_version:")).unwrap();

@@ -20,25 +20,37 @@ pub(crate) struct Process {
     child: Child,
     pub(crate) folder: PathBuf,
     flags: Vec<String>,
+    /// Variables of its environment, besides the tests'.
+    environment: Vec<(&'static str, PathBuf)>,
 }
 
 impl Process {
     pub(crate) fn start(name: &str, settings: &[(&str, &str)]) -> Self {
-        Self::of(OURS, name, settings)
+        Self::of(OURS, name, settings, Vec::new())
+    }
+
+    /// One to whose programs this library is loaded before all others.
+    pub(crate) fn with_library(name: &str, settings: &[(&str, &str)], library: &Path) -> Self {
+        Self::of(OURS, name, settings, vec![("LD_PRELOAD", library.to_owned())])
     }
 
     /// The genuine program; it is there.
     pub(crate) fn genuine(name: &str, settings: &[(&str, &str)]) -> Self {
-        Self::of("redis-server", name, settings)
+        Self::of("redis-server", name, settings, Vec::new())
     }
 
-    fn of(program: &'static str, name: &str, settings: &[(&str, &str)]) -> Self {
+    fn of(
+        program: &'static str,
+        name: &str,
+        settings: &[(&str, &str)],
+        environment: Vec<(&'static str, PathBuf)>,
+    ) -> Self {
         let folder = std::env::temp_dir().join(format!("redis-server-{name}-{}", std::process::id()));
         fs::create_dir_all(&folder).unwrap();
         let flags = settings.iter().flat_map(|(name, value)| [format!("--{name}"), (*value).to_owned()]);
         let flags: Vec<_> = flags.collect();
-        let child = spawn(program, &folder, &flags);
-        let process = Self { program, child, folder, flags };
+        let child = command(program, &folder, &flags, &environment).spawn().unwrap();
+        let process = Self { program, child, folder, flags, environment };
         process.wait();
         process
     }
@@ -59,14 +71,18 @@ impl Process {
 
     /// Starts it again, in the same folder; it has ended.
     pub(crate) fn restart(&mut self) {
-        self.child = spawn(self.program, &self.folder, &self.flags);
+        self.child = self.command().spawn().unwrap();
         self.wait();
     }
 
     /// Starts it again, where it may still load its data when this returns.
     pub(crate) fn restart_loading(&mut self) {
-        self.child = spawn(self.program, &self.folder, &self.flags);
+        self.child = self.command().spawn().unwrap();
         self.wait_for_socket();
+    }
+
+    fn command(&self) -> Command {
+        command(self.program, &self.folder, &self.flags, &self.environment)
     }
 
     /// Has it start with these flags, too, from now on.
@@ -76,7 +92,7 @@ impl Process {
 
     /// Starts it again, in the same folder, where it does not come far: its exit status and the last line it has printed.
     pub(crate) fn fail_to_start(&self) -> (ExitStatus, String) {
-        let output = command(self.program, &self.folder, &self.flags).stdout(Stdio::piped()).output().unwrap();
+        let output = self.command().stdout(Stdio::piped()).output().unwrap();
         let text = String::from_utf8(output.stdout).unwrap();
         (output.status, text.lines().next_back().unwrap_or_default().to_owned())
     }
@@ -149,7 +165,7 @@ impl Process {
     }
 }
 
-fn command(program: &str, folder: &Path, flags: &[String]) -> Command {
+fn command(program: &str, folder: &Path, flags: &[String], environment: &[(&str, PathBuf)]) -> Command {
     // The socket tells whether a server listens.
     let _ = fs::remove_file(folder.join("socket"));
     let mut command = Command::new(program);
@@ -157,11 +173,8 @@ fn command(program: &str, folder: &Path, flags: &[String]) -> Command {
     command.args(["--port", "0", "--unixsocket", "socket"]).args(workers).arg("--logfile");
     // A name alone would be one in `dir`, which some change.
     command.arg(folder.join("log")).args(flags).current_dir(folder).stdin(Stdio::null()).stdout(Stdio::null());
+    command.envs(environment.iter().map(|(name, value)| (name, value)));
     command
-}
-
-fn spawn(program: &str, folder: &Path, flags: &[String]) -> Child {
-    command(program, folder, flags).spawn().unwrap()
 }
 
 impl Drop for Process {

@@ -13,9 +13,30 @@ pub(super) struct Family {
     pub(super) letter: char,
     /// How often it is chosen, beside the others.
     pub(super) weight: usize,
-    /// Templates: see [`Words`]; between ` / ` those that follow one another, with the same key for `k`. `~` in front: only for ours, as the outcome is random, or the genuine server of the same
-    /// version does not know the command.
+    /// Templates: see [`Words`]; between ` / ` those that follow one another, with the same key for `k`. The mark in front says who
+    /// runs it: see [`Knows`].
     lines: &'static [&'static str],
+}
+
+/// The commands that take part in a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Knows {
+    /// Those that Redis 7.0 has, and whose outcome is not random: they have no mark.
+    Redis70,
+    /// Those that Redis 8.0 and Valkey 9 have besides, with the mark `+`.
+    Newer,
+    /// All, with those that only our server has or whose outcome is random: they have the mark `~`.
+    All,
+}
+
+impl Knows {
+    fn has(self, line: &str) -> bool {
+        match line.as_bytes()[0] {
+            b'~' => self == Self::All,
+            b'+' => self >= Self::Newer,
+            _ => true,
+        }
+    }
 }
 
 /// Commands for every type.
@@ -113,16 +134,16 @@ pub(super) const FAMILIES: &[Family] = &[
             "HDEL k {names}",
             "HINCRBY k {field} {int}",
             "HINCRBYFLOAT k {field} 0.1",
-            "~HPEXPIREAT k {deadline} FIELDS 1 {field}",
-            "~HPEXPIREAT k {deadline} FIELDS 2 {field} {field}",
+            "+HPEXPIREAT k {deadline} FIELDS 1 {field}",
+            "+HPEXPIREAT k {deadline} FIELDS 2 {field} {field}",
             "~HPEXPIREAT k {soon} FIELDS 1 {field}",
             "~HPEXPIREAT k {soon} FIELDS 8 m0 m1 m2 m3 m4 m5 m6 m7",
-            "~HPEXPIREAT k 1 FIELDS 1 {field}",
-            "~HPERSIST k FIELDS 2 {field} {field}",
-            "~HSETEX k PXAT {deadline} FIELDS 1 {field} {e}",
+            "+HPEXPIREAT k 1 FIELDS 1 {field}",
+            "+HPERSIST k FIELDS 2 {field} {field}",
+            "+HSETEX k PXAT {deadline} FIELDS 1 {field} {e}",
             "~HSETEX k PXAT {soon} FIELDS 1 only {e}",
-            "~HGETEX k PERSIST FIELDS 1 {field}",
-            "~HGETDEL k FIELDS 1 {field}",
+            "+HGETEX k PERSIST FIELDS 1 {field}",
+            "+HGETDEL k FIELDS 1 {field}",
         ],
     },
     Family {
@@ -329,8 +350,7 @@ pub(super) struct Words {
     pub(super) random: Random,
     /// Elements at which a collection leaves its compact form.
     pub(super) limit: usize,
-    /// Whether commands that only ours has, or whose outcome is random, are among them.
-    pub(super) all: bool,
+    pub(super) knows: Knows,
     /// A number that grows: ids of entries follow it.
     clock: u64,
     /// The next commands: a template, and its `k`.
@@ -347,8 +367,8 @@ pub(super) struct Command {
 }
 
 impl Words {
-    pub(super) fn new(seed: u64, limit: usize, all: bool) -> Self {
-        Self { random: Random::new(seed * 2 + 1), limit, all, clock: 1, queued: VecDeque::new() }
+    pub(super) fn new(seed: u64, limit: usize, knows: Knows) -> Self {
+        Self { random: Random::new(seed * 2 + 1), limit, knows, clock: 1, queued: VecDeque::new() }
     }
 
     fn pick(&mut self, of: &[&'static str]) -> &'static str {
@@ -368,14 +388,14 @@ impl Words {
                 is_it
             });
             let family = family.expect("the weights add up");
-            if !self.all && family.lines.iter().all(|line| line.starts_with('~')) {
+            if !family.lines.iter().any(|line| self.knows.has(line)) {
                 continue;
             }
             let lines = if self.random.below(COMMON_EACH) == 0 { COMMON } else { family.lines };
             let line = self.pick(lines);
-            if self.all || !line.starts_with('~') {
+            if self.knows.has(line) {
                 let key = format!("{}{}", family.letter, self.random.below(KEYS));
-                let mut lines = line.trim_start_matches('~').split(" / ");
+                let mut lines = line.trim_start_matches(['~', '+']).split(" / ");
                 let first = lines.next().unwrap_or_default();
                 self.queued.extend(lines.map(|line| (line, key.clone())));
                 return self.filled(first, &key, now);
@@ -428,10 +448,18 @@ impl Words {
             "{time}" => self.pick(&["0", "1", "1600000000000"]).to_owned(),
             // A count above the largest number wraps to a negative one in the genuine server.
             "{count}" => self
-                .pick(if self.all { &["0", "1", "5", "100", "9223372036854775807"] } else { &["0", "5", "100"] })
+                .pick(if self.knows == Knows::All {
+                    &["0", "1", "5", "100", "9223372036854775807"]
+                } else {
+                    &["0", "5", "100"]
+                })
                 .to_owned(),
             "{read}" => self
-                .pick(if self.all { &["-1", "0", "1", "9223372036854775807"] } else { &["-1", "0", "1"] })
+                .pick(if self.knows == Knows::All {
+                    &["-1", "0", "1", "9223372036854775807"]
+                } else {
+                    &["-1", "0", "1"]
+                })
                 .to_owned(),
             id => self.id(id),
         };

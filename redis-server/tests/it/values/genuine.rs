@@ -11,14 +11,16 @@ use redis_server::exec::exclusive::Exclusive;
 use redis_server::exec::snapshot;
 use redis_server::persistence::rdb::{self, Access, Fork, WriteOptions, Writer};
 
-use super::commands::Words;
+use super::commands::{Knows, Words};
 use super::routes::Side;
-use super::{FEW, settings, shown};
+use super::{FEW, settings, shown, steps};
 use crate::support::genuine::Genuine;
 use crate::support::resp::{Value, parse, request};
 
-/// Steps with each server.
+/// Steps of an ordinary run with each server.
 const STEPS: usize = 6_000;
+/// Steps with which a seed's servers are done.
+const STEPS_OF_SEED: usize = 20_000;
 /// Steps whose commands are sent at once.
 const BATCH: usize = 100;
 
@@ -31,7 +33,7 @@ fn letter(key: &str) -> char {
 }
 
 /// The queries for a key.
-fn questions(key: &str) -> Vec<u8> {
+fn questions(key: &str, knows: Knows) -> Vec<u8> {
     let value: &[&str] = match letter(key) {
         's' | 'p' => &["GET", key],
         'l' => &["LRANGE", key, "0", "-1"],
@@ -41,11 +43,17 @@ fn questions(key: &str) -> Vec<u8> {
         'x' => &["XINFO", "STREAM", key, "FULL", "COUNT", "0"],
         other => panic!("no keys begin with {other}"),
     };
-    [&["TYPE", key], &["PEXPIRETIME", key], value].map(request).concat()
+    let fields: &[&str] = match letter(key) {
+        'h' if knows >= Knows::Newer => &["HPEXPIRETIME", key, "FIELDS", "3", "m0", "m1", "m2"],
+        _ => &["EXISTS", key],
+    };
+    [&["TYPE", key], &["PEXPIRETIME", key], value, fields].map(request).concat()
 }
 
 /// How many that are.
-const QUESTIONS: usize = 3;
+const QUESTIONS: usize = 4;
+/// The one of them to which the value is the answer.
+const VALUE: usize = 2;
 /// Replies for a value: to the questions, DUMP and RESTORE, and to the questions about what was restored.
 const REPLIES: usize = QUESTIONS + 2 + QUESTIONS;
 
@@ -68,6 +76,22 @@ fn normal(value: Value, letter: char, now: i64) -> Value {
         }
         other => other,
     }
+}
+
+/// An answer on a line.
+fn line(answer: &Value) -> String {
+    match answer {
+        Value::Bulk(text) | Value::Status(text) | Value::Error(text) => text.escape_ascii().to_string(),
+        Value::Array(parts) => format!("[{}]", parts.iter().map(line).collect::<Vec<_>>().join(" ")),
+        other => format!("{other:?}"),
+    }
+}
+
+/// Answers to the questions, as they are compared.
+fn compared(answers: impl IntoIterator<Item = Value>, letter: char) -> Vec<Value> {
+    let now = i64::try_from(now_ms()).unwrap();
+    let order = |place| if place == VALUE { letter } else { ' ' };
+    answers.into_iter().enumerate().map(|(place, answer)| normal(answer, order(place), now)).collect()
 }
 
 /// An answer as it is after its value was written and loaded. A sorted set that has been large stays in a form that keeps -0;
@@ -131,9 +155,9 @@ struct Made {
 impl Made {
     /// That a server which has the value under a key answers the same.
     fn check(&self, what: &str, answers: Vec<Value>, expected: &[Value]) {
-        let now = i64::try_from(now_ms()).unwrap();
-        let answers: Vec<_> = answers.into_iter().map(|answer| normal(answer, letter(&self.key), now)).collect();
-        assert_eq!(answers, expected, "{what}, behind {}", self.said);
+        let answers = compared(answers, letter(&self.key));
+        let lines = |answers: &[Value]| answers.iter().map(line).collect::<Vec<_>>().join("\n");
+        assert!(answers == expected, "{what}\n{}\nnot\n{}\nbehind {}", lines(&answers), lines(expected), self.said);
     }
 }
 
@@ -145,6 +169,7 @@ struct Pair<'p> {
     source: Side,
     restored: Side,
     words: Words,
+    fork: Fork,
     /// All that our side has made.
     file: Writer<Vec<u8>>,
     /// Values that are compared.
@@ -154,16 +179,19 @@ struct Pair<'p> {
 }
 
 impl<'p> Pair<'p> {
-    fn start(program: &'p Path) -> Option<Self> {
+    fn start(program: &'p Path, seed: u64) -> Option<Self> {
         let genuine = Genuine::of(program, &genuine_settings(), None)?;
-        let mut mine = settings(FEW);
-        if genuine.version == [8, 0] {
-            mine.push(("compatibility", "8.0"));
-        }
-        let mut file = Writer::new(Vec::new(), WriteOptions { compress: true, ..WriteOptions::default() });
+        let (level, knows, fork) = match genuine.version[0] {
+            7 => ("7.0", Knows::Redis70, Fork::Redis),
+            8 => ("8.0", Knows::Newer, Fork::Redis),
+            _ => ("valkey-9", Knows::Newer, Fork::Valkey),
+        };
+        let mine = [settings(FEW), vec![("compatibility", level)]].concat();
+        let fields_expire = knows >= Knows::Newer;
+        let mut file = Writer::new(Vec::new(), WriteOptions { compress: true, checksum: true, fork, fields_expire });
         file.database(0, STEPS, STEPS);
         let (source, restored) = (Side::new(&mine), Side::new(&mine));
-        let words = Words::new(11, FEW, false);
+        let words = Words::new(seed, FEW, knows);
         Some(Self {
             program,
             stream: genuine.connect(),
@@ -171,6 +199,7 @@ impl<'p> Pair<'p> {
             source,
             restored,
             words,
+            fork,
             file,
             made: Vec::new(),
             count: 0,
@@ -187,11 +216,11 @@ impl<'p> Pair<'p> {
             commands.extend(bytes);
             let made: Vec<_> = command.keys.iter().map(|key| self.make(key, &command.words)).collect();
             for Made { key, name, payload, .. } in &made {
-                commands.extend([questions(key), request(&["DUMP", key])].concat());
+                commands.extend([questions(key, self.words.knows), request(&["DUMP", key])].concat());
                 let (payload, at) = payload.clone().unwrap_or_default();
                 let at = at.unwrap_or(0).to_string();
                 commands.extend(request(&[b"RESTORE", name.as_bytes(), at.as_bytes(), &payload, b"ABSTTL"]));
-                commands.extend(questions(name));
+                commands.extend(questions(name, self.words.knows));
             }
             batch.push(made);
         }
@@ -207,11 +236,8 @@ impl<'p> Pair<'p> {
 
     /// The present value on our side, which also goes to the file.
     fn make(&mut self, key: &str, words: &[Vec<u8>]) -> Made {
-        let now = i64::try_from(now_ms()).unwrap();
-        let ask = |side: &mut Side| -> Vec<Value> {
-            let answers = ours(side, &questions(key));
-            answers.into_iter().map(|answer| normal(answer, letter(key), now)).collect()
-        };
+        let (knows, fork) = (self.words.knows, self.fork);
+        let ask = |side: &mut Side| compared(ours(side, &questions(key, knows)), letter(key));
         let answers = ask(&mut self.source);
         self.count += 1;
         let name = format!("{}:{}", letter(key), self.count);
@@ -219,7 +245,7 @@ impl<'p> Pair<'p> {
         let payload = self.source.look(key.as_bytes(), |entry| {
             let entry = entry?;
             file.record(name.as_bytes(), entry.value(), entry.expire_at(), Access::Untold);
-            Some((rdb::dump(entry.value(), Fork::Redis), entry.expire_at()))
+            Some((rdb::dump(entry.value(), fork), entry.expire_at()))
         });
         let (said, mut loaded) = (shown(words), answers.clone());
         if let Some((payload, at)) = &payload {
@@ -227,14 +253,14 @@ impl<'p> Pair<'p> {
             let restore = request(&[b"RESTORE", key.as_bytes(), at.as_bytes(), payload, b"ABSTTL", b"REPLACE"]);
             assert_eq!(ours(&mut self.restored, &restore), [Value::Status(b"OK".into())], "{said}");
             loaded = ask(&mut self.restored);
-            let compared = |answers: &[Value]| -> Vec<Value> {
+            let unsigned = |answers: &[Value]| -> Vec<Value> {
                 let is_sorted_set = letter(key) == 'z';
                 answers
                     .iter()
                     .map(|answer| if is_sorted_set { without_signs(answer) } else { answer.clone() })
                     .collect()
             };
-            assert_eq!(compared(&loaded), compared(&answers), "of our payload ours has {loaded:?}, behind {said}");
+            assert_eq!(unsigned(&loaded), unsigned(&answers), "of our payload, behind {said}");
         }
         Made { key: key.to_owned(), name, said, answers, loaded, payload }
     }
@@ -248,7 +274,7 @@ impl<'p> Pair<'p> {
         let restore = request(&[b"RESTORE", made.key.as_bytes(), b"0", &theirs, b"REPLACE"]);
         let answer = ours(&mut self.restored, &restore);
         assert_eq!(answer, [Value::Status(b"OK".into())], "ours takes their payload, behind {}", made.said);
-        let answers = ours(&mut self.restored, &questions(&made.key));
+        let answers = ours(&mut self.restored, &questions(&made.key, self.words.knows));
         let mut expected = made.loaded.clone();
         // A payload does not say when the key expires.
         expected[1] = Value::Int(-1);
@@ -273,7 +299,7 @@ impl<'p> Pair<'p> {
         let mut stream = again.connect();
         fs::remove_dir_all(&folder).unwrap();
         for made in &self.made {
-            let asked = questions(&made.name);
+            let asked = questions(&made.name, self.words.knows);
             made.check("of their file ours has", ours(&mut self.restored, &asked), &made.loaded);
             let answers = converse(&mut stream, asked, QUESTIONS);
             made.check("of our file the genuine server has", answers, &made.loaded);
@@ -289,10 +315,16 @@ fn genuine_settings() -> Vec<(String, String)> {
 
 #[test]
 fn genuine_servers_have_the_same_values_and_load_them() {
+    let wanted = steps("VALUES_GENUINE_STEPS", STEPS);
     for program in Genuine::programs() {
-        let Some(mut pair) = Pair::start(&program) else { return };
-        (0..STEPS / BATCH).for_each(|_| pair.step());
-        println!("{} values exchanged with {}", pair.made.len(), program.display());
-        pair.exchange_files();
+        let mut exchanged = 0;
+        for seed in 0..wanted.div_ceil(STEPS_OF_SEED) {
+            let Some(mut pair) = Pair::start(&program, 11 + seed as u64) else { return };
+            let steps = wanted.min(STEPS_OF_SEED);
+            (0..steps / BATCH).for_each(|_| pair.step());
+            exchanged += pair.made.len();
+            pair.exchange_files();
+        }
+        println!("{wanted} steps: {exchanged} values exchanged with {}", program.display());
     }
 }

@@ -3,7 +3,8 @@
 //! Random commands lead values of every type into [shapes](shapes) that are seldom: each of them has a name and is counted, and a run
 //! that misses one fails. After each step the value goes through DUMP and RESTORE, MIGRATE over TCP, a file as a server
 //! loads it at its start and a replica from its primary, the journal of the append-only file, and the commands of a plain base, in which
-//! slots move, too. `VALUES_STEPS=10000000` makes a long run of it.
+//! slots move, too. [Genuine servers](genuine) run the commands that they know, too. `VALUES_STEPS=10000000` and
+//! `VALUES_GENUINE_STEPS=10000000` make long runs of them.
 
 mod commands;
 mod genuine;
@@ -15,7 +16,7 @@ use std::collections::VecDeque;
 
 use redis_server::exec::clock::now_ms;
 
-use commands::Words;
+use commands::{Knows, Words};
 use routes::{Routes, Side};
 use shapes::{Counters, Seen};
 
@@ -62,7 +63,7 @@ fn run(seed: u64, steps: usize) -> Counters {
     let settings = settings(limit);
     let mut source = Side::new(&settings);
     let mut routes = Routes::new(&source, &settings);
-    let mut words = Words::new(seed, limit, true);
+    let mut words = Words::new(seed, limit, Knows::All);
     let mut counters = Counters::new();
     // The last commands, for the report.
     let mut last = VecDeque::new();
@@ -113,15 +114,15 @@ fn shown(words: &[Vec<u8>]) -> String {
     words.iter().map(word).collect::<Vec<_>>().join(" ")
 }
 
-/// How many steps are wanted.
-fn steps() -> usize {
-    let wanted = std::env::var("VALUES_STEPS").ok();
-    wanted.map_or(STEPS, |steps| steps.parse().expect("VALUES_STEPS is a number"))
+/// The steps that a variable of the environment wants.
+fn steps(variable: &str, default: usize) -> usize {
+    let wanted = std::env::var(variable).ok();
+    wanted.map_or(default, |steps| steps.parse().unwrap_or_else(|_| panic!("{variable} is a number")))
 }
 
 #[test]
 fn every_value_is_the_same_after_it_was_written_and_loaded() {
-    let (steps, began) = (steps(), std::time::Instant::now());
+    let (steps, began) = (steps("VALUES_STEPS", STEPS), std::time::Instant::now());
     let mut counters = Counters::new();
     for seed in 0..steps.div_ceil(STEPS_OF_SEED) {
         counters.add(&run(seed as u64, STEPS_OF_SEED));
