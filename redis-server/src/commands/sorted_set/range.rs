@@ -5,7 +5,7 @@ use super::{reply_head, reply_pair, store};
 use crate::command::{Args, Result};
 use crate::exec::{Ctx, Event};
 use crate::protocol::error::Error;
-use crate::types::{SortedSet, SortedSetBuilder};
+use crate::types::{SortedSet, SortedSetBuilder, Text};
 
 /// `ZRANGE key start stop [BYSCORE | BYLEX] [REV] [LIMIT offset count] [WITHSCORES]`
 pub(super) fn zrange(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
@@ -40,13 +40,23 @@ pub(super) fn zrevrangebylex(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
 /// `ZRANGESTORE dst src min max [BYSCORE | BYLEX] [REV] [LIMIT offset count]`
 pub(super) fn zrangestore(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     let query = Query::parse(args.from(2), Choice { by: None, rev: None }, true)?;
+    let limits = cx.sorted_set_limits();
     let mut result = SortedSetBuilder::default();
     if let Some(set) = cx.db.sorted_set(args.key(1))? {
         let ranks = query.ranks(set);
-        result = SortedSetBuilder::with_capacity(ranks.len());
-        set.range(ranks).for_each(|(member, score)| result.push(&member, score));
+        let count = ranks.len();
+        result = SortedSetBuilder::with_capacity(count);
+        // Redis adds one after the other, to a compact set for as long as that may be one. There a zero has no sign.
+        let is_large = matches!(query.wanted, Wanted::Ranks(..)) && count > limits.max_listpack_entries;
+        let mut room = if is_large { 0 } else { limits.max_listpack_entries.saturating_add(1) };
+        let add = |(member, score): (Text<'_>, f64)| {
+            room = if member.len() <= limits.max_listpack_value { room.saturating_sub(1) } else { 0 };
+            result.push(&member, if room > 0 { score + 0.0 } else { score });
+        };
+        let members = set.range(ranks);
+        if query.rev { members.rev().for_each(add) } else { members.for_each(add) }
     }
-    let result = result.finish(cx.sorted_set_limits());
+    let result = result.finish(limits);
     store(cx, args.key(0), result, Event::ZRANGESTORE);
     Ok(())
 }
@@ -147,7 +157,7 @@ fn range(cx: &mut Ctx<'_>, args: Args<'_>, choice: Choice) -> Result {
     let ranks = query.ranks(set);
     reply_head(cx.reply, ranks.len(), query.with_scores);
     let nested = cx.reply.is_resp3();
-    let mut emit = |(member, score): (crate::types::Text<'_>, f64)| {
+    let mut emit = |(member, score): (Text<'_>, f64)| {
         if query.with_scores {
             reply_pair(cx.reply, &member, score, nested);
         } else {

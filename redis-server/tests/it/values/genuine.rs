@@ -1,6 +1,7 @@
 //! The same with genuine servers: values that the same commands make here and there are the same, each side loads what the other has
 //! written, as payloads of DUMP and as files.
 
+use std::collections::VecDeque;
 use std::fs;
 use std::io::{Cursor, Write};
 use std::os::unix::net::UnixStream;
@@ -13,7 +14,7 @@ use redis_server::persistence::rdb::{self, Access, Fork, WriteOptions, Writer};
 
 use super::commands::{Knows, Words};
 use super::routes::Side;
-use super::{FEW, settings, shown, steps};
+use super::{FEW, REPORTED, settings, shown, steps};
 use crate::support::genuine::Genuine;
 use crate::support::resp::{Value, parse, request};
 
@@ -163,6 +164,9 @@ impl Made {
 
 /// A genuine server, and ours of its version.
 struct Pair<'p> {
+    seed: u64,
+    /// The last commands, for the report.
+    last: VecDeque<String>,
     program: &'p Path,
     stream: UnixStream,
     genuine: Genuine,
@@ -193,6 +197,8 @@ impl<'p> Pair<'p> {
         let (source, restored) = (Side::new(&mine), Side::new(&mine));
         let words = Words::new(seed, FEW, knows);
         Some(Self {
+            seed,
+            last: VecDeque::new(),
             program,
             stream: genuine.connect(),
             genuine,
@@ -213,6 +219,10 @@ impl<'p> Pair<'p> {
             let command = self.words.command(now_ms());
             let bytes = request(&command.words);
             self.source.run(&bytes);
+            self.last.push_back(shown(&command.words));
+            if self.last.len() > REPORTED {
+                self.last.pop_front();
+            }
             commands.extend(bytes);
             let made: Vec<_> = command.keys.iter().map(|key| self.make(key, &command.words)).collect();
             for Made { key, name, payload, .. } in &made {
@@ -247,7 +257,10 @@ impl<'p> Pair<'p> {
             file.record(name.as_bytes(), entry.value(), entry.expire_at(), Access::Untold);
             Some((rdb::dump(entry.value(), fork), entry.expire_at()))
         });
-        let (said, mut loaded) = (shown(words), answers.clone());
+        let of_type = self.last.iter().filter(|line| line.contains(&format!(" {}", letter(key))));
+        let before = of_type.map(String::as_str).collect::<Vec<_>>().join("\n");
+        let said = format!("seed {}: {}\nbehind\n{before}", self.seed, shown(words));
+        let mut loaded = answers.clone();
         if let Some((payload, at)) = &payload {
             let at = at.unwrap_or(0).to_string();
             let restore = request(&[b"RESTORE", key.as_bytes(), at.as_bytes(), payload, b"ABSTTL", b"REPLACE"]);
@@ -315,11 +328,11 @@ fn genuine_settings() -> Vec<(String, String)> {
 
 #[test]
 fn genuine_servers_have_the_same_values_and_load_them() {
-    let wanted = steps("VALUES_GENUINE_STEPS", STEPS);
+    let (wanted, first) = (steps("VALUES_GENUINE_STEPS", STEPS), steps("VALUES_GENUINE_SEED", 11));
     for program in Genuine::programs() {
         let mut exchanged = 0;
         for seed in 0..wanted.div_ceil(STEPS_OF_SEED) {
-            let Some(mut pair) = Pair::start(&program, 11 + seed as u64) else { return };
+            let Some(mut pair) = Pair::start(&program, (first + seed) as u64) else { return };
             let steps = wanted.min(STEPS_OF_SEED);
             (0..steps / BATCH).for_each(|_| pair.step());
             exchanged += pair.made.len();

@@ -4,7 +4,7 @@
 //! that misses one fails. After each step the value goes through DUMP and RESTORE, MIGRATE over TCP, a file as a server
 //! loads it at its start and a replica from its primary, the journal of the append-only file, and the commands of a plain base, in which
 //! slots move, too. [Genuine servers](genuine) run the commands that they know, too. `VALUES_STEPS=10000000` and
-//! `VALUES_GENUINE_STEPS=10000000` make long runs of them.
+//! `VALUES_GENUINE_STEPS=10000000` make long runs of them, `VALUES_GENUINE_SEED=11` begins with another seed.
 
 mod commands;
 mod genuine;
