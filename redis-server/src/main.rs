@@ -57,7 +57,7 @@ fn run() -> Result<ExitCode, Box<dyn std::error::Error>> {
         }
         Request::CheckFile(path) => check(&path)?,
         Request::FixFile { path, yes } => fix(&path, yes)?,
-        Request::Help(None) => print!("{}", help::overview()),
+        Request::Help(None) => print!("{}", help::overview(&own_name())),
         Request::Help(Some(name)) => print!("{}", help::page(&name)?),
         // In the form that others take apart; the version is that whose commands there are.
         Request::Version => println!(
@@ -67,6 +67,12 @@ fn run() -> Result<ExitCode, Box<dyn std::error::Error>> {
         ),
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// The name by which the program was started.
+fn own_name() -> String {
+    let path = std::env::args_os().next().map(PathBuf::from).unwrap_or_default();
+    path.file_name().map_or_else(|| "redis-server".to_owned(), |name| name.to_string_lossy().into_owned())
 }
 
 /// Says what a file of the server's holds.

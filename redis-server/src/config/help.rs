@@ -43,6 +43,9 @@ impl fmt::Display for Kind {
     }
 }
 
+/// The program's name in [`USAGE`].
+const PROGRAM: &str = "redis-server";
+
 const USAGE: &str = "\
 Usage: redis-server [/path/to/redis.conf] [--name value ...] ... [-]
        redis-server --check-config ...   load the configuration, report, and end
@@ -61,9 +64,9 @@ Examples:
 A flag wins over the environment, the environment over the file.
 ";
 
-/// All settings that do something, by group, with their defaults.
-pub fn overview() -> String {
-    let mut page = String::from(USAGE);
+/// All settings that do something, by group, with their defaults. `program` is the name by which this one was started.
+pub fn overview(program: &str) -> String {
+    let mut page = USAGE.replace(PROGRAM, program);
     for group in Group::ALL {
         let listed = |setting: &&Setting| {
             setting.group == group && !setting.flags.has(Flags::NO_EFFECT) && !setting.flags.has(Flags::HIDDEN)

@@ -283,7 +283,8 @@ fn typed_values() {
 
 #[test]
 fn help_knows_every_setting() {
-    assert!(help::overview().contains("--maxclients"));
+    assert!(help::overview("gritstone-redis").contains("--maxclients"));
+    assert!(help::overview("gritstone-redis").starts_with("Usage: gritstone-redis ["));
     assert!(help::page("maxmemory").unwrap().contains("REDIS_MAXMEMORY"));
     assert!(help::page("maxmemroy").unwrap_err().contains("did you mean 'maxmemory'"));
     assert!(

@@ -4,6 +4,7 @@
 
 mod bill;
 mod completions;
+mod debian;
 mod man;
 mod monitoring;
 mod split;
@@ -17,21 +18,33 @@ use clap::Args;
 
 use crate::process::run_quietly;
 
-/// Programs for operators: each with its package and its features beside the defaults.
-const PROGRAMS: [(&str, &str, &str); 6] = [
-    ("redis-server", "redis-server", ""),
-    ("http-server", "http-server", ""),
-    ("grpc-server", "grpc-server", ""),
-    ("grpc-client", "grpc-server", ""),
-    ("loadgen", "loadgen", ""),
-    ("echonet", "echonet-lite", "cli"),
+/// A program for operators.
+struct Program {
+    name: &'static str,
+    package: &'static str,
+    /// Features beside the defaults.
+    features: &'static str,
+    /// Its name in packages.
+    installed: &'static str,
+    /// Whether it prints completions itself, which are better than those from its help.
+    completes: bool,
+}
+
+const fn program(name: &'static str, package: &'static str, installed: &'static str) -> Program {
+    Program { name, package, features: "", installed, completes: false }
+}
+
+const PROGRAMS: [Program; 6] = [
+    program("redis-server", "redis-server", "gritstone-redis"),
+    program("http-server", "http-server", "gritstone-http"),
+    program("grpc-server", "grpc-server", "gritstone-grpc"),
+    program("grpc-client", "grpc-server", "gritstone-grpc-client"),
+    Program { completes: true, ..program("loadgen", "loadgen", "gritstone-loadgen") },
+    Program { completes: true, features: "cli", ..program("echonet", "echonet-lite", "gritstone-echonet") },
 ];
 
-/// Those that print completions themselves have better ones.
-const COMPLETED: [&str; 4] = ["redis-server", "http-server", "grpc-server", "grpc-client"];
-
 /// Where the units say that programs are.
-const PLACE: &str = "/usr/local/bin/";
+const PLACE: &str = "/usr/bin/";
 
 /// The largest exposure of a unit by `systemd-analyze security`, in tenths: from 0, all is taken from it, to 100.
 const MAX_EXPOSURE: &str = "--threshold=20";
@@ -42,6 +55,9 @@ pub(crate) struct Options {
     /// In place of building them takes the programs in this folder as they are.
     #[arg(long, value_name = "FOLDER")]
     programs: Option<PathBuf>,
+    /// Builds Debian packages, too, into `target/deploy/deb`; needs cargo-deb.
+    #[arg(long)]
+    deb: bool,
 }
 
 /// Makes what can be made, below `target/deploy`, and checks the rest.
@@ -58,12 +74,12 @@ pub(crate) fn run(options: &Options) -> Result<()> {
         fs::create_dir_all(folder.join(name))?;
     }
     let lock = bill::lock()?;
-    for (program, package, features) in PROGRAMS {
+    for Program { name: program, package, features, completes, .. } in &PROGRAMS {
         let help = run_quietly(Command::new(programs.join(program)).arg("--help").env("COLUMNS", "100"))?;
         let page = folder.join(format!("man/{program}.1"));
         fs::write(&page, man::page(program, &help))?;
         check_page(&page)?;
-        if COMPLETED.contains(&program) {
+        if !completes {
             fs::write(folder.join(format!("completions/{program}.bash")), completions::bash(program, &help))?;
         }
         let (bill, crates) = bill::of(program, package, features, &lock)?;
@@ -75,16 +91,18 @@ pub(crate) fn run(options: &Options) -> Result<()> {
         }
     }
     write_pages(&programs, &folder.join("man"))?;
+    debian::files(&folder, &programs)?;
     let units = check_units(&folder.join("systemd"), &programs)?;
     let dockerfile = fs::read_to_string(crate::workspace::root().join("deploy/Dockerfile"))?;
     let toolchain = fs::read_to_string(crate::workspace::root().join("rust-toolchain.toml"))?;
     check_image(&dockerfile, &toolchain)?;
-    let alerts = monitoring::check(crate::workspace::root(), &programs)?;
+    let alerts = monitoring::check(crate::workspace::root(), &folder.join("names"))?;
     check_dependencies()?;
-    let (programs, completed) = (PROGRAMS.len(), COMPLETED.len());
-    println!(
-        "deploy: {programs} manual pages, {completed} completions, {programs} bills, {units} units, {alerts} alerts"
-    );
+    let programs = PROGRAMS.len();
+    println!("deploy: {programs} manual pages, completions and bills, {units} units, {alerts} alerts");
+    if options.deb {
+        println!("deploy: {} packages in {}", debian::packages(&folder)?, folder.join("deb").display());
+    }
     Ok(())
 }
 
@@ -115,8 +133,7 @@ fn split_off(program: &Path, folder: &Path) -> Result<String> {
 fn build() -> Result<PathBuf> {
     let mut build = crate::programs::cargo();
     build.args(["build", "--quiet", "--release", "--features", "echonet-lite/cli"]);
-    build.args(PROGRAMS.iter().flat_map(|(_, package, _)| ["--package", package]));
-    build.args(PROGRAMS.iter().flat_map(|(program, ..)| ["--bin", program]));
+    build.args(PROGRAMS.iter().flat_map(|program| ["--package", program.package, "--bin", program.name]));
     run_quietly(&mut build)?;
     Ok(crate::workspace::target_dir().join("release"))
 }
@@ -142,7 +159,14 @@ fn check_units(copies: &Path, programs: &Path) -> Result<usize> {
         let text = fs::read_to_string(&path)?;
         let copy = copies.join(path.file_name().context("a file has a name")?);
         // Whether a unit's program is there is a part of the check.
-        fs::write(&copy, text.replace(PLACE, &format!("{}/", programs.display())))?;
+        let there = PROGRAMS.iter().fold(text, |text, Program { name, installed, .. }| {
+            // With the space behind it: one name may begin another.
+            text.replace(&format!("{PLACE}{installed} "), &format!("{}/{name} ", programs.display()))
+        });
+        if there.contains(PLACE) {
+            bail!("{}: it names a program that is not among the installed ones", path.display());
+        }
+        fs::write(&copy, there)?;
         units.push(copy);
     }
     if !is_there("systemd-analyze") {
@@ -151,7 +175,7 @@ fn check_units(copies: &Path, programs: &Path) -> Result<usize> {
     }
     let verified = run_quietly(Command::new("systemd-analyze").args(["verify", "--man=no"]).args(&units))?;
     // Warnings about other units of the machine are not ours.
-    let ours: Vec<&str> = verified.lines().filter(|line| line.contains("-server.")).collect();
+    let ours: Vec<&str> = verified.lines().filter(|line| line.contains("gritstone-")).collect();
     if !ours.is_empty() {
         bail!("{}", ours.join("\n"));
     }
@@ -173,12 +197,12 @@ fn check_image(dockerfile: &str, toolchain: &str) -> Result<()> {
     let words: Vec<&str> = dockerfile.split_whitespace().collect();
     for pair in words.windows(2).filter(|pair| pair[0] == "--package") {
         let built = pair[1];
-        if !PROGRAMS.iter().any(|(_, package, _)| *package == built) {
+        if !PROGRAMS.iter().any(|program| program.package == built) {
             bail!("deploy/Dockerfile: --package {built}: there is no such package with a program");
         }
     }
     for name in words.iter().filter_map(|word| word.strip_prefix("target/release/")) {
-        if !PROGRAMS.iter().any(|(program, ..)| *program == name) {
+        if !PROGRAMS.iter().any(|program| program.name == name) {
             bail!("deploy/Dockerfile: target/release/{name}: there is no such program");
         }
     }

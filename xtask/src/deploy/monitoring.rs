@@ -34,7 +34,7 @@ const PREFIXES: [&str; 4] = ["redis_", "http_", "server_", "grpc_server_"];
 /// A histogram has a series for each of these.
 const HISTOGRAM: [&str; 3] = ["_bucket", "_sum", "_count"];
 
-/// Checks the files; returns the number of alerts.
+/// Checks the files; returns the number of alerts. `programs` is a folder with the programs under their installed names.
 ///
 /// # Errors
 /// When an expression names an unknown metric, an alert has no test, a manifest has an unknown flag, or promtool finds a fault.
