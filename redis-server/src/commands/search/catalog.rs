@@ -3,6 +3,7 @@
 use super::{UNKNOWN_INDEX, default_deadline, index_for, refresh};
 use crate::command::{Args, Result};
 use crate::exec::Ctx;
+use crate::exec::clock::steady_ms;
 use crate::protocol::error::Error;
 use crate::search::CatalogError;
 
@@ -14,8 +15,11 @@ pub(super) fn list(cx: &mut Ctx<'_>, _: Args<'_>) -> Result {
     Ok(())
 }
 
-fn answer(cx: &mut Ctx<'_>, result: std::result::Result<(), CatalogError>) -> Result {
+/// Whether an alias was changed, which is a use of the index that it names.
+fn answer(cx: &mut Ctx<'_>, name: Option<&[u8]>, result: std::result::Result<(), CatalogError>) -> Result {
     result.map_err(|error| Error::Message(error.to_string()))?;
+    let index = name.and_then(|name| cx.instance().search.index(name));
+    index.iter().for_each(|index| index.touch(steady_ms()));
     cx.count_changes(1);
     cx.reply.ok();
     Ok(())
@@ -24,19 +28,19 @@ fn answer(cx: &mut Ctx<'_>, result: std::result::Result<(), CatalogError>) -> Re
 /// `FT.ALIASADD alias index`
 pub(super) fn alias_add(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     let result = cx.instance().search.add_alias(args.at(1), args.at(2), false);
-    answer(cx, result)
+    answer(cx, Some(args.at(2)), result)
 }
 
 /// `FT.ALIASUPDATE alias index`
 pub(super) fn alias_update(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     let result = cx.instance().search.add_alias(args.at(1), args.at(2), true);
-    answer(cx, result)
+    answer(cx, Some(args.at(2)), result)
 }
 
 /// `FT.ALIASDEL alias`
 pub(super) fn alias_del(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     let result = cx.instance().search.remove_alias(args.at(1));
-    answer(cx, result)
+    answer(cx, None, result)
 }
 
 /// Entries and vectors of one step, after which queries may go on.

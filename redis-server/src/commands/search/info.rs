@@ -22,7 +22,9 @@ pub(super) fn info(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     let keys = cx.instance().database(0).len();
     let cursors = cx.instance().search.with_cursors(|cursors| (cursors.len(), cursors.of(index.name())));
     let reply = &mut *cx.reply;
-    reply.map(34 + usize::from(definition.has_stop_words));
+    // A temporary index has no garbage collector in RediSearch.
+    let is_collected = !index.is_temporary();
+    reply.map(33 + usize::from(is_collected) + usize::from(definition.has_stop_words));
     reply.simple("index_name");
     reply.bulk(index.name());
     reply.simple("index_options");
@@ -53,9 +55,11 @@ pub(super) fn info(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     let stop_words: Option<Vec<Box<[u8]>>> =
         definition.has_stop_words.then(|| engine.schema().stop_words.iter().map(Into::into).collect());
     drop(engine);
-    reply.simple("gc_stats");
-    reply.map(GC.len());
-    GC.iter().for_each(|name| number(reply, name, 0.0));
+    if is_collected {
+        reply.simple("gc_stats");
+        reply.map(GC.len());
+        GC.iter().for_each(|name| number(reply, name, 0.0));
+    }
     reply.simple("cursor_stats");
     reply.map(4);
     for (name, value) in [

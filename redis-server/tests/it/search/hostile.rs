@@ -28,7 +28,12 @@ const ERRORS: &[(&str, &str)] = &[
         "GEOSHAPE fields are not supported (field `g`): expected TEXT, TAG, NUMERIC, GEO or VECTOR",
     ),
     ("FT.CREATE x SCHEMA t TEXT PHONETIC dm:en", "PHONETIC is not supported (field `t`)"),
-    ("FT.CREATE x TEMPORARY 5 SCHEMA t TEXT", "TEMPORARY indexes are not supported"),
+    (
+        "FT.CREATE x TEMPORARY 1.5 SCHEMA t TEXT",
+        "Bad arguments for TEMPORARY: Could not convert argument to expected type",
+    ),
+    ("FT.DEBUG TTL none", "Unknown index name"),
+    ("FT.DEBUG TTL i", "Index is not temporary"),
     ("FT.CREATE x SCORE 2 SCHEMA t TEXT", "Invalid score"),
     ("FT.CREATE x FILTER '@a >' SCHEMA t TEXT", "Syntax error at offset 4"),
     ("FT.SEARCH none *", "none: no such index"),

@@ -8,6 +8,7 @@ mod judged;
 mod kills;
 mod model;
 mod recorded;
+mod temporary;
 mod vectors;
 
 use std::collections::BTreeSet;
