@@ -44,7 +44,8 @@ pub use index::ranges::Range;
 pub use index::{Index, Memory, SortKey};
 pub use query::{Dialect, MAX_DEPTH, ParseOptions, Query, QueryError};
 pub use schema::{
-    ALL_FIELDS, Field, FieldId, FieldKind, FieldMask, Keeps, MAX_FIELDS, MAX_TEXT_FIELDS, Schema, SchemaError, TEXT_GAP,
+    ALL_FIELDS, Field, FieldId, FieldKind, FieldMask, Keeps, MAX_FIELDS, MAX_TEXT_FIELDS, MIN_PHONETIC_LENGTH, Schema,
+    SchemaError, TEXT_GAP,
 };
 pub use spell::{MAX_SPELL_DISTANCE, Misspelling, SpellOptions, WordList};
 pub use suggest::{Suggestion, Suggestions};

@@ -71,7 +71,7 @@ impl Query {
     pub fn parse(text: &[u8], schema: &Schema, options: &ParseOptions<'_>) -> Result<Self, QueryError> {
         let mut root = parser::parse(text, schema, options)?;
         if !options.verbatim {
-            expand::expand(&mut root, &schema.synonyms, options.language.unwrap_or(schema.language));
+            expand::expand(&mut root, schema, options.language.unwrap_or(schema.language))?;
         }
         Ok(Self { root })
     }
@@ -162,6 +162,8 @@ pub enum QueryError {
         /// Its value.
         value: String,
     },
+    /// `$phonetic` for a word of fields that are not indexed by sound.
+    NotPhonetic,
     /// A geo filter's unit is none of m, km, ft, mi.
     GeoUnit,
     /// A geo filter's radius is not positive.
@@ -209,6 +211,7 @@ impl fmt::Display for QueryError {
             Self::NotANumber { name, value } => write!(f, "Invalid numeric value ({value}) for parameter `{name}`"),
             Self::Attribute(name) => write!(f, "Invalid attribute {name}"),
             Self::AttributeValue { name, value } => write!(f, "Invalid value ({value}) for `{name}`"),
+            Self::NotPhonetic => f.write_str("field does not support phonetics"),
             Self::GeoUnit => f.write_str("Invalid GeoFilter unit"),
             Self::GeoRadius => f.write_str("Invalid GeoFilter radius"),
             Self::GeoPlace => f.write_str("Invalid GeoFilter lat/lon"),

@@ -127,6 +127,8 @@ pub(crate) struct Node {
     pub(crate) in_order: bool,
     /// Is not expanded to stems.
     pub(crate) verbatim: bool,
+    /// Whether words that sound alike match, if the query says it.
+    pub(crate) phonetic: Option<bool>,
 }
 
 impl Node {
@@ -135,7 +137,8 @@ impl Node {
     }
 
     pub(crate) fn with(kind: Kind, children: Vec<Self>) -> Self {
-        Self { kind, children, fields: ALL_FIELDS, weight: 1.0, slop: None, in_order: false, verbatim: false }
+        let (weight, slop, phonetic) = (1.0, None, None);
+        Self { kind, children, fields: ALL_FIELDS, weight, slop, in_order: false, verbatim: false, phonetic }
     }
 
     pub(crate) fn token(text: impl Into<Vec<u8>>) -> Self {

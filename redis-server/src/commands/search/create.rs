@@ -31,7 +31,9 @@ pub(super) fn create(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
         return Err(Error::Static("Cannot create index on db != 0"));
     }
     let Some(mut plan) = Plan::parse(args)? else { return Err(no_fields(args)) };
-    plan.schema.text_gap = cx.instance().search.options.text_gap.load(Relaxed) as u32;
+    let settings = &cx.instance().search.options;
+    plan.schema.text_gap = settings.text_gap.load(Relaxed) as u32;
+    plan.schema.min_phonetic_length = usize::try_from(settings.min_phonetic.load(Relaxed)).unwrap_or(usize::MAX);
     let (scans, made) = (!plan.skips_scan, (plan.schema, plan.definition));
     let database = cx.instance().database(0);
     let created = cx.instance().search.create(database, args.at(1), made, scans);

@@ -67,6 +67,20 @@ fn kind(words: &mut Words<'_>, name: &str, source: Source) -> Result<FieldKind> 
     }
 }
 
+/// Whether a word names the one way to read a word's sound, which serves all of these languages. Always true.
+///
+/// # Errors
+/// It names none.
+fn is_matcher(word: &[u8]) -> Result<bool> {
+    if matches!(word, b"dm:en" | b"dm:pt" | b"dm:fr" | b"dm:es") {
+        return Ok(true);
+    }
+    Err(Error::Static(
+        "Matcher Format: <2 chars algorithm>:<2 chars language>. Support algorithms: double metaphone (dm). Supported languages: English (en), \
+         French (fr), Portuguese (pt) and Spanish (es)",
+    ))
+}
+
 /// The options behind a field's type; returns those that have no effect.
 fn options(words: &mut Words<'_>, field: &mut Field) -> Result<Vec<&'static str>> {
     let mut inert = Vec::new();
@@ -75,7 +89,7 @@ fn options(words: &mut Words<'_>, field: &mut Field) -> Result<Vec<&'static str>
     loop {
         match &mut field.kind {
             _ if is_behind => {}
-            FieldKind::Text { weight, stem } => {
+            FieldKind::Text { weight, stem, phonetic } => {
                 if words.take("WEIGHT") {
                     *weight = words.number("WEIGHT")?;
                     if !weight.is_finite() || *weight < 0.0 {
@@ -88,7 +102,8 @@ fn options(words: &mut Words<'_>, field: &mut Field) -> Result<Vec<&'static str>
                     continue;
                 }
                 if words.take("PHONETIC") {
-                    return Err(Error::Message(format!("PHONETIC is not supported (field `{}`)", field.name)));
+                    *phonetic = is_matcher(words.next().ok_or(Error::Static("PHONETIC requires an argument"))?)?;
+                    continue;
                 }
             }
             FieldKind::Tag { separator, case_sensitive } => {

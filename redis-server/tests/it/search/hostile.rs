@@ -27,7 +27,9 @@ const ERRORS: &[(&str, &str)] = &[
         "FT.CREATE x SCHEMA g GEOSHAPE",
         "GEOSHAPE fields are not supported (field `g`): expected TEXT, TAG, NUMERIC, GEO or VECTOR",
     ),
-    ("FT.CREATE x SCHEMA t TEXT PHONETIC dm:en", "PHONETIC is not supported (field `t`)"),
+    ("FT.CREATE x SCHEMA t TEXT PHONETIC", "PHONETIC requires an argument"),
+    ("FT.SEARCH i abc=>{$phonetic:true}", "field does not support phonetics"),
+    ("FT.SEARCH i abc=>{$phonetic:2}", "Invalid value (2) for `phonetic`"),
     (
         "FT.CREATE x TEMPORARY 1.5 SCHEMA t TEXT",
         "Bad arguments for TEMPORARY: Could not convert argument to expected type",

@@ -7,6 +7,7 @@ mod hostile;
 mod judged;
 mod kills;
 mod model;
+mod phonetic;
 mod recorded;
 mod temporary;
 mod vectors;
