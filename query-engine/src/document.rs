@@ -5,6 +5,7 @@ use std::fmt;
 
 use crate::index::geo::Place;
 use crate::schema::FieldId;
+use crate::shape::{Shape, ShapeError, Surface};
 use crate::text::Language;
 use crate::vector::VectorOptions;
 
@@ -46,7 +47,7 @@ impl<'d> Document<'d> {
     }
 }
 
-/// A value that its field cannot hold; the document is not indexed.
+/// A value that its field cannot hold; the document is not indexed, unless the field is a GEOSHAPE.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DocumentError {
     /// The field's name.
@@ -58,7 +59,7 @@ pub struct DocumentError {
 }
 
 /// The type of a field's values.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Expected {
     /// NUMERIC.
     Number,
@@ -66,6 +67,8 @@ pub enum Expected {
     Place,
     /// TEXT and TAG.
     Text,
+    /// GEOSHAPE, and why the value is none. The document is indexed without it.
+    Shape(ShapeError),
     /// VECTOR.
     Vector {
         /// Bytes that the value has; 0 if it is neither a blob nor numbers.
@@ -77,10 +80,11 @@ pub enum Expected {
 
 impl fmt::Display for DocumentError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let expected = match self.expected {
+        let expected = match &self.expected {
             Expected::Number => return write!(f, "Invalid numeric value: '{}'", self.value),
             Expected::Place => return f.write_str("Invalid geo string"),
             Expected::Text => "a string",
+            Expected::Shape(error) => return write!(f, "Error indexing geoshape: {error}"),
             Expected::Vector { given, expected } => {
                 return write!(f, "Could not add vector with blob size {given} (expected size {expected})");
             }
@@ -138,6 +142,14 @@ impl Value<'_> {
         };
         let (given, expected) = (blob.len(), options.blob_size());
         if given == expected { Ok(blob) } else { Err(Expected::Vector { given, expected }) }
+    }
+
+    /// The shape; more than one text is none.
+    pub(crate) fn shape(&self, surface: Surface) -> Result<Shape, Expected> {
+        match self {
+            Self::Text(text) => Shape::parse(text, surface).map_err(Expected::Shape),
+            _ => Err(Expected::Text),
+        }
     }
 
     /// The places; `None` if one string is none.

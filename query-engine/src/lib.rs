@@ -27,6 +27,7 @@ mod expr;
 mod index;
 mod query;
 mod schema;
+mod shape;
 mod spell;
 mod suggest;
 mod text;
@@ -47,6 +48,7 @@ pub use schema::{
     ALL_FIELDS, Field, FieldId, FieldKind, FieldMask, Keeps, MAX_FIELDS, MAX_TEXT_FIELDS, MIN_PHONETIC_LENGTH, Schema,
     SchemaError, TEXT_GAP,
 };
+pub use shape::{MAX_SHAPE_POINTS, ShapeError, Surface};
 pub use spell::{MAX_SPELL_DISTANCE, Misspelling, SpellOptions, WordList};
 pub use suggest::{Suggestion, Suggestions};
 pub use text::{

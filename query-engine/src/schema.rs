@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use crate::shape::Surface;
 use crate::text::{Language, StopWords, Synonyms};
 use crate::vector::{VectorError, VectorOptions};
 
@@ -43,6 +44,8 @@ pub enum FieldKind {
     Numeric,
     /// Longitude and latitude in degrees, found by distance.
     Geo,
+    /// Points and polygons, found by how they lie to another shape (GEOSHAPE).
+    Shape(Surface),
     /// Vectors, found by distance.
     Vector(VectorOptions),
 }

@@ -10,9 +10,10 @@ mod parser;
 use std::fmt;
 
 pub(crate) use node::{HybridPolicy, Kind, Near, Node, VectorQuery};
-pub(crate) use number::significant;
+pub(crate) use number::{general, significant};
 
 use crate::schema::Schema;
+use crate::shape::ShapeError;
 use crate::text::Language;
 
 /// A version of the query language. Dialects 3 and 4 parse queries as 2 does; they differ in the form of results.
@@ -170,6 +171,13 @@ pub enum QueryError {
     GeoRadius,
     /// A geo filter's centre is not on the map.
     GeoPlace,
+    /// A word in brackets that is no relation of shapes.
+    ShapeRelation {
+        /// Where it ends (bytes).
+        offset: usize,
+    },
+    /// The shape of a query is none.
+    Shape(ShapeError),
     /// `ismissing` of a field without INDEXMISSING.
     NotIndexedMissing(String),
     /// A command in brackets that is neither KNN nor VECTOR_RANGE.
@@ -215,6 +223,10 @@ impl fmt::Display for QueryError {
             Self::GeoUnit => f.write_str("Invalid GeoFilter unit"),
             Self::GeoRadius => f.write_str("Invalid GeoFilter radius"),
             Self::GeoPlace => f.write_str("Invalid GeoFilter lat/lon"),
+            Self::ShapeRelation { offset } => {
+                write!(f, "Syntax error: Expecting a geoshape predicate at offset {offset}")
+            }
+            Self::Shape(error) => write!(f, "Error querying geoshape index: {error}"),
             Self::NotIndexedMissing(name) => {
                 write!(f, "'ismissing' requires field '{name}' to be defined with 'INDEXMISSING'")
             }

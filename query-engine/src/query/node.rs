@@ -3,6 +3,7 @@
 use crate::index::geo::Circle;
 use crate::index::ranges::Range;
 use crate::schema::{ALL_FIELDS, FieldId, FieldMask};
+use crate::shape::{Relation, Shape};
 use crate::vector::Vector;
 
 /// A field as the query names it; a name that the schema lacks finds nothing.
@@ -72,6 +73,14 @@ pub(crate) enum Kind {
         circle: Circle,
         radius: f64,
         unit: Unit,
+    },
+    /// `text` is the shape as it was given.
+    Shape {
+        field: FieldName,
+        relation: Relation,
+        text: Vec<u8>,
+        /// `None` finds nothing: the schema has no such field, or it holds no shapes.
+        shape: Option<Box<Shape>>,
     },
     /// Any child, which are tokens, phrases, affixes and wildcards of tags.
     Tag {

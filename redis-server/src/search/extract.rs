@@ -117,11 +117,14 @@ fn of_json(field: &SourceField, nodes: &[Node<'_>]) -> Result<Option<Owned>, Str
     if flat.is_empty() && !is_array {
         return Ok(None);
     }
-    let refuse = |node: &Node<'_>, expected: Expected| {
+    if let (FieldKind::Shape(_), false) = (&field.kind, nodes.len() == 1 && !is_array) {
+        return Err("Invalid JSON type: Array type cannot represent GEOMETRY field".to_owned());
+    }
+    let refuse = |node: &Node<'_>, expected: &Expected| {
         let expected = match expected {
             Expected::Number => "a number",
             Expected::Place => "a string `longitude,latitude`",
-            Expected::Text => "a string",
+            Expected::Text | Expected::Shape(_) => "a string",
             Expected::Vector { .. } => "numbers",
         };
         format!("Invalid JSON value: expected {expected} for field `{}`, found {}", field.name, node.type_name())
@@ -129,7 +132,7 @@ fn of_json(field: &SourceField, nodes: &[Node<'_>]) -> Result<Option<Owned>, Str
     if matches!(field.kind, FieldKind::Numeric | FieldKind::Vector(_)) {
         let number = |node: &Node<'_>| match node.kind() {
             Kind::Number(number) => Ok(number.to_f64()),
-            _ => Err(refuse(node, Expected::Number)),
+            _ => Err(refuse(node, &Expected::Number)),
         };
         return flat.iter().map(number).collect::<Result<_, _>>().map(|numbers| Some(Owned::Numbers(numbers)));
     }
@@ -138,7 +141,7 @@ fn of_json(field: &SourceField, nodes: &[Node<'_>]) -> Result<Option<Owned>, Str
     let text = |node: &Node<'_>| match node.kind() {
         Kind::String(text) => Ok(text.to_vec()),
         Kind::Bool(value) if is_tag => Ok(if value { b"true".to_vec() } else { b"false".to_vec() }),
-        _ => Err(refuse(node, expected)),
+        _ => Err(refuse(node, &expected)),
     };
     flat.iter().map(text).collect::<Result<_, _>>().map(|texts| Some(Owned::Texts(texts)))
 }

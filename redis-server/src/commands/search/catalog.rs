@@ -55,6 +55,21 @@ pub(super) fn compact(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     Ok(())
 }
 
+/// `FT.DEBUG DUMP_GEOMIDX index field`: how many shapes a field has.
+pub(super) fn shapes(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
+    let index = index_for(cx, args.from(1), UNKNOWN_INDEX)?;
+    refresh(cx, default_deadline(cx));
+    let engine = index.engine();
+    let count = engine.schema().find(args.at(3)).and_then(|field| engine.shape_count(field));
+    let count = count.ok_or(Error::Static("Could not find given field in index spec"))?;
+    cx.reply.array(4);
+    cx.reply.bulk(b"type");
+    cx.reply.bulk(b"cells");
+    cx.reply.bulk(b"num_docs");
+    cx.reply.count(count);
+    Ok(())
+}
+
 /// `FT.TAGVALS index field`
 pub(super) fn tag_values(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     let index = index_for(cx, args, UNKNOWN_INDEX)?;

@@ -1,6 +1,6 @@
 //! The fields of a schema.
 
-use query_engine::{Field, FieldKind};
+use query_engine::{Field, FieldKind, Surface};
 
 use super::vector;
 use super::words::{MAX_ECHO, Words, bad};
@@ -60,9 +60,11 @@ fn kind(words: &mut Words<'_>, name: &str, source: Source) -> Result<FieldKind> 
         () if words.take("NUMERIC") => Ok(FieldKind::Numeric),
         () if words.take("GEO") => Ok(FieldKind::Geo),
         () if words.take("VECTOR") => Ok(FieldKind::Vector(vector::parse(words)?)),
-        () if words.take("GEOSHAPE") => Err(Error::Message(format!(
-            "GEOSHAPE fields are not supported (field `{name}`): expected TEXT, TAG, NUMERIC, GEO or VECTOR"
-        ))),
+        () if words.take("GEOSHAPE") => {
+            let is_flat = words.take("FLAT");
+            let _ = !is_flat && words.take("SPHERICAL");
+            Ok(FieldKind::Shape(if is_flat { Surface::Flat } else { Surface::Spherical }))
+        }
         () => Err(Error::Message(format!("Invalid field type for field `{name}`"))),
     }
 }
@@ -122,7 +124,7 @@ fn options(words: &mut Words<'_>, field: &mut Field) -> Result<Vec<&'static str>
                     continue;
                 }
             }
-            FieldKind::Numeric | FieldKind::Geo => {}
+            FieldKind::Numeric | FieldKind::Geo | FieldKind::Shape(_) => {}
             // Distances sort, not vectors.
             FieldKind::Vector(_) => {
                 field.index_missing |= words.take("INDEXMISSING");

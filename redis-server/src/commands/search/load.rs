@@ -204,6 +204,9 @@ impl<'l> Loader<'l> {
         match (text, &field.kind) {
             (None, _) => SortKey::Missing,
             (Some(text), FieldKind::Numeric) => SortKey::parse(&text),
+            // The index keeps no key of a shape, not even of a sortable one.
+            (Some(_), FieldKind::Shape(_)) if field.is_sortable => SortKey::Missing,
+            (Some(text), FieldKind::Shape(_)) => SortKey::Text(text.into()),
             (Some(text), _) => SortKey::Text(String::from_utf8_lossy(&text).to_lowercase().into_bytes().into()),
         }
     }

@@ -142,6 +142,7 @@ const CURSOR: &[Definition] = &[
 
 #[rustfmt::skip]
 const DEBUG: &[Definition] = &[
+    query(sub("dump_geomidx",      4, catalog::shapes,  Flags::ADMIN, &[])),
     query(sub("gc_forceinvoke",   -3, catalog::compact, Flags::ADMIN, &[])),
     query(sub("gc_forcebginvoke", -3, catalog::compact, Flags::ADMIN, &[])),
     sub("ttl",        3, temporary::time_left, Flags::ADMIN, &[]),

@@ -23,10 +23,6 @@ const ERRORS: &[(&str, &str)] = &[
     ),
     ("FT.CREATE x SCHEMA v VECTOR FLAT 2 TYPE FOO", "Bad arguments for vector similarity TYPE: Unknown value `FOO`"),
     ("FT.CREATE x SCHEMA v VECTOR FLAT 2 M 4", "Bad arguments for algorithm FLAT: Unknown attribute `M`"),
-    (
-        "FT.CREATE x SCHEMA g GEOSHAPE",
-        "GEOSHAPE fields are not supported (field `g`): expected TEXT, TAG, NUMERIC, GEO or VECTOR",
-    ),
     ("FT.CREATE x SCHEMA t TEXT PHONETIC", "PHONETIC requires an argument"),
     ("FT.SEARCH i abc=>{$phonetic:true}", "field does not support phonetics"),
     ("FT.SEARCH i abc=>{$phonetic:2}", "Invalid value (2) for `phonetic`"),

@@ -9,6 +9,7 @@ mod kills;
 mod model;
 mod phonetic;
 mod recorded;
+mod shapes;
 mod temporary;
 mod vectors;
 

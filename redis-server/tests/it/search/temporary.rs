@@ -23,7 +23,7 @@ fn an_index_ends_with_its_documents() {
     run(client, "HSET x:1 t hello");
     run(client, "FT.CREATE i TEMPORARY 1000 PREFIX 1 d: SCHEMA t TEXT");
     run(client, "FT.CREATE stays TEMPORARY -1 SCHEMA t TEXT");
-    assert!((990..1000).contains(&seconds_left(client)));
+    assert!((990..=1000).contains(&seconds_left(client)));
     assert_eq!(ask(client, "FT.DEBUG TTL stays").text(), "Index is not temporary");
     run(client, "FT.DEBUG TTL_PAUSE i");
     assert_eq!(seconds_left(client), 0);
@@ -34,7 +34,7 @@ fn an_index_ends_with_its_documents() {
     {
         ask(client, "FT.DEBUG TTL_PAUSE i");
         ask(client, line);
-        assert!((990..1000).contains(&seconds_left(client)), "{line}");
+        assert!((990..=1000).contains(&seconds_left(client)), "{line}");
     }
     run(client, "FT.DEBUG TTL_EXPIRE a");
     until("the index ends", || run(client, "FT._LIST") == Value::Array(vec![Value::Bulk(b"stays".to_vec())]));
@@ -82,5 +82,5 @@ fn its_definition_outlives_the_server() {
     server.restart();
     let client = &mut server.connect();
     let Value::Int(left) = ask(client, &["FT.DEBUG", "TTL", "i"]) else { panic!("no number") };
-    assert!((990..1000).contains(&left), "{left}");
+    assert!((990..=1000).contains(&left), "{left}");
 }
