@@ -164,7 +164,7 @@ mod tests {
 
     #[test]
     fn far_and_tiny_places_have_cells() {
-        let mut shapes = Shapes::new(Surface::Flat);
+        let mut shapes = Shapes::default();
         let texts = ["POINT(1e300 -1e300)", "POINT(1e-300 0)", "POINT(5e15 1)", "POLYGON((0 0,0 1e100,1e100 0,0 0))"];
         for (number, text) in texts.iter().enumerate() {
             shapes.insert(Shape::parse(text.as_bytes(), Surface::Flat).unwrap(), number as u64 + 1);

@@ -162,9 +162,14 @@ impl Parser<'_> {
 
     /// `relation $shape]`, behind the relation.
     fn shape(&mut self, field: FieldName, relation: &Token) -> Result<Node, QueryError> {
-        let (Token::Term(relation), Token::Attribute(name)) = (relation, self.lexer.next()) else {
+        let next = self.lexer.next();
+        let (Token::Term(relation), Token::Attribute(name)) = (relation, &next) else {
+            // A number may follow a command, and then no bracket.
+            self.number_from(next)?;
+            self.lexer.next();
             return Err(self.unexpected());
         };
+        let name = name.clone();
         let offset = self.lexer.offset;
         if self.lexer.next() != Token::CloseBracket {
             return Err(self.unexpected());

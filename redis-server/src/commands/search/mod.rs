@@ -6,6 +6,7 @@ mod config;
 mod create;
 mod cursor;
 mod dictionary;
+mod expand;
 mod explain;
 mod fields;
 mod find;
