@@ -42,6 +42,7 @@ pub use eval::{
 pub use expr::{Datum, Expression, ExpressionError, MAX_EXPRESSION_DEPTH, Row};
 pub use index::geo::{Circle, Place};
 pub use index::ranges::Range;
+pub use index::vectors::MAX_VECTORS;
 pub use index::{Index, Memory, SortKey};
 pub use query::{Dialect, MAX_DEPTH, ParseOptions, Query, QueryError};
 pub use schema::{

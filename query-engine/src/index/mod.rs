@@ -7,6 +7,7 @@ pub(crate) mod docs;
 pub(crate) mod geo;
 pub(crate) mod postings;
 pub(crate) mod ranges;
+pub(crate) mod vectors;
 mod words;
 
 use std::collections::BTreeMap;
@@ -18,13 +19,14 @@ use docs::{Doc, Docs};
 use geo::Places;
 use postings::{DocNumber, Entry, Postings};
 use ranges::Ranges;
+use vectors::{FieldVectors, MAX_VECTORS};
 use words::{Words, tags};
 
 use crate::document::{Document, DocumentError, Expected, Value, parse_number};
 use crate::schema::{Field, FieldId, FieldKind, Keeps, Schema, SchemaError};
 use crate::shape::{Shape, Shapes};
 use crate::text::fold;
-use crate::vector::{Vector, VectorIndex};
+use crate::vector::Vector;
 
 /// Postings by word or tag.
 pub(crate) type Dictionary = BTreeMap<Box<[u8]>, Postings>;
@@ -41,7 +43,7 @@ pub(crate) enum FieldIndex {
     Numbers(Ranges),
     Places(Places),
     Shapes(Shapes),
-    Vectors(Box<VectorIndex>),
+    Vectors(Box<FieldVectors>),
 }
 
 impl FieldIndex {
@@ -53,7 +55,7 @@ impl FieldIndex {
             FieldKind::Numeric => Self::Numbers(Ranges::default()),
             FieldKind::Geo => Self::Places(Places::default()),
             FieldKind::Shape(_) => Self::Shapes(Shapes::default()),
-            FieldKind::Vector(options) => Self::Vectors(Box::new(VectorIndex::of_field(options))),
+            FieldKind::Vector(options) => Self::Vectors(Box::new(FieldVectors::new(options))),
         }
     }
 }
@@ -243,7 +245,7 @@ impl Index {
         self.docs.last()
     }
 
-    /// Entries of words, tags, numbers and places, one per document, with those of documents that are gone and not yet compacted
+    /// Entries of words, tags, numbers, places and vectors, one per document or vector, with those of documents that are gone and not yet compacted
     /// away. Walks the dictionaries.
     #[must_use]
     pub fn record_count(&self) -> u64 {
@@ -252,7 +254,8 @@ impl Index {
             FieldIndex::Tags(tags) => of(tags),
             FieldIndex::Numbers(numbers) => numbers.count() as u64,
             FieldIndex::Places(places) => places.count() as u64,
-            FieldIndex::Nothing | FieldIndex::Shapes(_) | FieldIndex::Vectors(_) => 0,
+            FieldIndex::Vectors(vectors) => vectors.count() as u64,
+            FieldIndex::Nothing | FieldIndex::Shapes(_) => 0,
         });
         of(&self.words) + fields.sum::<u64>()
     }
@@ -323,7 +326,7 @@ enum Parsed {
     Numbers(Vec<f64>),
     Places(Vec<geo::Place>),
     Shape(Shape),
-    Vector(Vector),
+    Vectors(Vec<Vector>),
 }
 
 /// A document that every field can hold.
@@ -379,9 +382,10 @@ impl Index {
                     Err(error) => return Err(error),
                 },
                 FieldKind::Vector(options) => {
-                    let blob = value.vector(options).map_err(refuse)?;
-                    // Its size was checked.
-                    values.extend(options.vector(&blob).ok().map(|vector| (*id, Parsed::Vector(vector))));
+                    let blobs = value.vectors(options, MAX_VECTORS).map_err(refuse)?;
+                    // Their sizes were checked.
+                    let vectors = blobs.iter().filter_map(|blob| options.vector(blob).ok()).collect();
+                    values.push((*id, Parsed::Vectors(vectors)));
                 }
             }
         }
@@ -402,10 +406,7 @@ impl Index {
                 new.into_iter().for_each(|place| places.insert(place, number));
             }
             (FieldIndex::Shapes(shapes), Parsed::Shape(shape)) => shapes.insert(shape, number),
-            (FieldIndex::Vectors(vectors), Parsed::Vector(vector)) => {
-                // An index is full at 2^32 vectors, long after the memory is.
-                let _ = vectors.insert(number, &vector);
-            }
+            (FieldIndex::Vectors(index), Parsed::Vectors(vectors)) => index.insert(number, &vectors),
             // `parse` makes values of the field's kind alone.
             (_, _) => {}
         }

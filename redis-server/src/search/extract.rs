@@ -20,6 +20,7 @@ pub(super) struct Extracted {
 enum Owned {
     Texts(Vec<Vec<u8>>),
     Numbers(Vec<f64>),
+    Vectors(Vec<Vec<f64>>),
 }
 
 impl Owned {
@@ -28,6 +29,7 @@ impl Owned {
             Self::Texts(texts) if texts.len() == 1 => Value::Text(&texts[0]),
             Self::Texts(texts) => Value::Texts(texts.iter().map(Vec::as_slice).collect()),
             Self::Numbers(numbers) => Value::Numbers(numbers.clone()),
+            Self::Vectors(vectors) => Value::Vectors(vectors.clone()),
         }
     }
 }
@@ -82,7 +84,9 @@ pub(super) fn extract(definition: &Definition, entry: &Entry, now: u64) -> Resul
                 let found = json.find_within(&path, &mut budget);
                 let nodes: Vec<Node<'_>> =
                     found.map_err(|why| Failure { field: Some(id), why: why.to_string() })?.collect();
-                if let Some(value) = of_json(field, &nodes).map_err(|why| Failure { field: Some(id), why })? {
+                let is_several = matches!(field.kind, FieldKind::Vector(_)) && !path.is_static();
+                let value = if is_several { several_vectors(&nodes) } else { of_json(field, &nodes) };
+                if let Some(value) = value.map_err(|why| Failure { field: Some(id), why })? {
                     values.push((id, value));
                 }
             }
@@ -144,6 +148,24 @@ fn of_json(field: &SourceField, nodes: &[Node<'_>]) -> Result<Option<Owned>, Str
         _ => Err(refuse(node, &expected)),
     };
     flat.iter().map(text).collect::<Result<_, _>>().map(|texts| Some(Owned::Texts(texts)))
+}
+
+/// The vectors of a path that may lead to several: an array each. Nulls count as missing.
+fn several_vectors(nodes: &[Node<'_>]) -> Result<Option<Owned>, String> {
+    let mut vectors = Vec::new();
+    for node in nodes {
+        let elements = match node.kind() {
+            Kind::Null => continue,
+            Kind::Array(elements) => elements,
+            _ => return Err(format!("Invalid JSON value: expected an array for a vector, found {}", node.type_name())),
+        };
+        let number = |(at, element): (usize, Node<'_>)| match element.kind() {
+            Kind::Number(number) => Ok(number.to_f64()),
+            _ => Err(format!("Invalid vector element at index {at}")),
+        };
+        vectors.push(elements.enumerate().map(number).collect::<Result<Vec<f64>, String>>()?);
+    }
+    Ok((!vectors.is_empty()).then_some(Owned::Vectors(vectors)))
 }
 
 /// A field of a hash, or what a path leads to, as text.
