@@ -31,9 +31,9 @@ impl Bounds {
     }
 
     pub(super) fn add(&mut self, position: Position) {
-        for axis in 0..3 {
-            self.low[axis] = self.low[axis].min(position[axis]);
-            self.high[axis] = self.high[axis].max(position[axis]);
+        for ((low, high), part) in self.low.iter_mut().zip(&mut self.high).zip(position) {
+            *low = low.min(part);
+            *high = high.max(part);
         }
     }
 

@@ -161,18 +161,12 @@ impl Touches {
     /// Whether rings are joined in a circle, which cuts the inside in two.
     fn has_circle(&self) -> bool {
         let mut groups: HashMap<usize, usize> = HashMap::new();
-        fn root(groups: &mut HashMap<usize, usize>, mut ring: usize) -> usize {
-            while let Some(&above) = groups.get(&ring) {
-                ring = above;
-            }
-            ring
-        }
         for rings in self.rings.values() {
             let mut rings = rings.clone();
             rings.sort_unstable();
             rings.dedup();
             for pair in rings.windows(2) {
-                let (one, other) = (root(&mut groups, pair[0]), root(&mut groups, pair[1]));
+                let (one, other) = (first_of(&groups, pair[0]), first_of(&groups, pair[1]));
                 if one == other {
                     return true;
                 }
@@ -181,6 +175,14 @@ impl Touches {
         }
         false
     }
+}
+
+/// The ring that stands for the group of a ring.
+fn first_of(groups: &HashMap<usize, usize>, mut ring: usize) -> usize {
+    while let Some(&above) = groups.get(&ring) {
+        ring = above;
+    }
+    ring
 }
 
 /// The point at which two edges cross.

@@ -15,7 +15,7 @@ pub(super) fn list(cx: &mut Ctx<'_>, _: Args<'_>) -> Result {
     Ok(())
 }
 
-/// Whether an alias was changed, which is a use of the index that it names.
+/// Answers a change of aliases, which is a use of the index `name`.
 fn answer(cx: &mut Ctx<'_>, name: Option<&[u8]>, result: std::result::Result<(), CatalogError>) -> Result {
     result.map_err(|error| Error::Message(error.to_string()))?;
     let index = name.and_then(|name| cx.instance().search.index(name));

@@ -61,7 +61,7 @@ fn number(reply: &mut Reply, value: f64) {
     if value.trunc() == value && value.abs() < MAX_WHOLE { reply.int(value as i64) } else { reply.double(value) }
 }
 
-/// What a step computes with is no list, and may look like a number that it is not.
+/// A value that a step computes with is no list, and may look like a number that it is not.
 fn json(reply: &mut Reply, text: &[u8]) {
     let is_json = matches!(text.first(), Some(b'[' | b'{' | b'"'));
     match Json::parse(text).ok().filter(|_| is_json) {
@@ -78,11 +78,11 @@ fn node(reply: &mut Reply, value: Node<'_>) {
         Kind::Number(value) => number(reply, value.to_f64()),
         Kind::String(text) => reply.bulk(text),
         Kind::Array(elements) => {
-            reply.array(elements.clone().count());
+            reply.array(elements.count());
             elements.for_each(|element| node(reply, element));
         }
         Kind::Object(members) => {
-            reply.map(members.clone().count());
+            reply.map(members.count());
             members.for_each(|(name, member)| {
                 reply.bulk(name);
                 node(reply, member);

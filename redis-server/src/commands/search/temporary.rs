@@ -31,7 +31,7 @@ pub(crate) fn end_idle(worker: &Worker) {
         let args = [b"FT.DROPINDEX".as_slice(), &name, b"DD"].into_iter().collect::<crate::command::OwnedArgs>();
         let Some(row) = instance.registry.lookup(b"FT.DROPINDEX") else { continue };
         tracing::debug!("the temporary index {} ends", crate::protocol::error::shown(&name));
-        // Nobody waits for the answer.
+        // The answer has no reader.
         drop(slow::send(worker, &mut nobody(worker), Call { row, args: args.args() }));
     }
 }
