@@ -54,7 +54,7 @@ pub enum ShapeError {
     Syntax(String),
     /// The shape is not valid; the text says why.
     Invalid(String),
-    /// It has more than [`MAX_POINTS`] points.
+    /// It has more than [`MAX_SHAPE_POINTS`] points.
     TooManyPoints,
     /// Its edges lie so close together that they cannot be judged in bounded time.
     TooComplex,
