@@ -5,13 +5,15 @@
 use libfuzzer_sys::fuzz_target;
 use query_engine::Document;
 use query_engine::vector::{Algorithm, ElementType, Metric, VectorOptions};
-use query_engine::{Field, FieldKind, Index, ParseOptions, Query, Schema, SearchOptions, Value};
+use query_engine::{Expected, Field, FieldKind, Index, ParseOptions, Query, Schema, SearchOptions, Surface, Value};
 
 fuzz_target!(|documents: Vec<(u8, u8, Vec<u8>)>| {
     let tag = FieldKind::Tag { separator: None, case_sensitive: true };
     let vector = |algorithm| FieldKind::Vector(VectorOptions::new(ElementType::Float16, 1, Metric::Cosine, algorithm));
     let (flat, graph) = (vector(Algorithm::FLAT), vector(Algorithm::HNSW));
-    let kinds = [FieldKind::TEXT, FieldKind::TAG, tag, FieldKind::Numeric, FieldKind::Geo, flat, graph];
+    let sound = FieldKind::Text { weight: 1.0, stem: true, phonetic: true };
+    let [plane, earth] = [Surface::Flat, Surface::Spherical].map(FieldKind::Shape);
+    let kinds = [FieldKind::TEXT, FieldKind::TAG, tag, FieldKind::Numeric, FieldKind::Geo, flat, graph, sound, plane, earth];
     let fields = kinds.into_iter().enumerate().map(|(at, kind)| Field {
         index_missing: true,
         index_empty: true,
@@ -20,8 +22,9 @@ fuzz_target!(|documents: Vec<(u8, u8, Vec<u8>)>| {
     let mut index = Index::new(Schema::new(fields).expect("the names differ"));
     let all = Query::parse(b"*", index.schema(), &ParseOptions::default()).expect("valid");
     for (id, field, value) in &documents {
-        let document = Document::new(std::slice::from_ref(id), vec![(usize::from(*field % 7), Value::Text(value))]);
-        let is_there = index.put(&document).is_ok();
+        let document = Document::new(std::slice::from_ref(id), vec![(usize::from(*field % 10), Value::Text(value))]);
+        // A document without a valid shape is there all the same.
+        let is_there = index.put(&document).map_or_else(|error| matches!(error.expected, Expected::Shape(_)), |()| true);
         assert_eq!(index.contains(&[*id]), is_there);
         let found =
             index.search(&all, &SearchOptions { limit: 1000, ..SearchOptions::default() }).expect("a small window");

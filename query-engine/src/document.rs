@@ -5,6 +5,7 @@ use std::fmt;
 
 use crate::index::geo::Place;
 use crate::schema::FieldId;
+use crate::shape::{Shape, ShapeError, Surface};
 use crate::text::Language;
 use crate::vector::VectorOptions;
 
@@ -21,6 +22,8 @@ pub enum Value<'d> {
     Numbers(Vec<f64>),
     /// A vector: little-endian elements of the field's type without anything between.
     Vector(&'d [u8]),
+    /// Several vectors, each by its elements; the nearest one counts.
+    Vectors(Vec<Vec<f64>>),
 }
 
 /// A document to index.
@@ -46,7 +49,7 @@ impl<'d> Document<'d> {
     }
 }
 
-/// A value that its field cannot hold; the document is not indexed.
+/// A value that its field cannot hold; the document is not indexed, unless the field is a GEOSHAPE.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DocumentError {
     /// The field's name.
@@ -58,7 +61,7 @@ pub struct DocumentError {
 }
 
 /// The type of a field's values.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Expected {
     /// NUMERIC.
     Number,
@@ -66,6 +69,8 @@ pub enum Expected {
     Place,
     /// TEXT and TAG.
     Text,
+    /// GEOSHAPE, and why the value is none. The document is indexed without it.
+    Shape(ShapeError),
     /// VECTOR.
     Vector {
         /// Bytes that the value has; 0 if it is neither a blob nor numbers.
@@ -77,10 +82,11 @@ pub enum Expected {
 
 impl fmt::Display for DocumentError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let expected = match self.expected {
+        let expected = match &self.expected {
             Expected::Number => return write!(f, "Invalid numeric value: '{}'", self.value),
             Expected::Place => return f.write_str("Invalid geo string"),
             Expected::Text => "a string",
+            Expected::Shape(error) => return write!(f, "Error indexing geoshape: {error}"),
             Expected::Vector { given, expected } => {
                 return write!(f, "Could not add vector with blob size {given} (expected size {expected})");
             }
@@ -102,6 +108,7 @@ impl DocumentError {
             Value::Number(number) => number.to_string(),
             Value::Numbers(numbers) => format!("{} numbers", numbers.len()),
             Value::Vector(blob) => format!("{} bytes", blob.len()),
+            Value::Vectors(vectors) => format!("{} vectors", vectors.len()),
         };
         Self { field: field.to_owned(), value: shown, expected }
     }
@@ -113,7 +120,7 @@ impl Value<'_> {
         match self {
             Self::Text(text) => Some(std::slice::from_ref(text)),
             Self::Texts(texts) => Some(texts),
-            Self::Number(_) | Self::Numbers(_) | Self::Vector(_) => None,
+            Self::Number(_) | Self::Numbers(_) | Self::Vector(_) | Self::Vectors(_) => None,
         }
     }
 
@@ -122,22 +129,42 @@ impl Value<'_> {
         match self {
             Self::Number(number) => Some(vec![*number]),
             Self::Numbers(numbers) => Some(numbers.clone()),
-            Self::Vector(_) => None,
+            Self::Vector(_) | Self::Vectors(_) => None,
             Self::Text(_) | Self::Texts(_) => self.texts()?.iter().map(|text| parse_number(text)).collect(),
         }
     }
 
-    /// The blob of a vector; the error has its size.
-    pub(crate) fn vector(&self, options: &VectorOptions) -> Result<Cow<'_, [u8]>, Expected> {
-        let blob: Cow<'_, [u8]> = match self {
-            Self::Text(blob) | Self::Vector(blob) => Cow::Borrowed(blob),
-            // More numbers than a vector has are not converted.
-            Self::Numbers(numbers) if numbers.len() <= options.dimensions => Cow::Owned(options.blob(numbers)),
-            Self::Number(number) => Cow::Owned(options.blob(&[*number])),
-            Self::Texts(_) | Self::Numbers(_) => Cow::Borrowed(&[]),
+    /// The blobs of one or several vectors, at most so many; the error has the size of a wrong one.
+    pub(crate) fn vectors(&self, options: &VectorOptions, most: usize) -> Result<Vec<Cow<'_, [u8]>>, Expected> {
+        let expected = options.blob_size();
+        // More numbers than a vector has are not converted.
+        let of_numbers = |numbers: &[f64]| match numbers.len() {
+            given if given == options.dimensions => Ok(Cow::Owned(options.blob(numbers))),
+            given if given < options.dimensions => {
+                Err(Expected::Vector { given: given * options.element.size(), expected })
+            }
+            _ => Err(Expected::Vector { given: 0, expected }),
         };
-        let (given, expected) = (blob.len(), options.blob_size());
-        if given == expected { Ok(blob) } else { Err(Expected::Vector { given, expected }) }
+        let blobs = match self {
+            Self::Text(blob) | Self::Vector(blob) if blob.len() != expected => {
+                return Err(Expected::Vector { given: blob.len(), expected });
+            }
+            Self::Text(blob) | Self::Vector(blob) => vec![Cow::Borrowed(*blob)],
+            Self::Numbers(numbers) => vec![of_numbers(numbers)?],
+            Self::Number(number) => vec![of_numbers(&[*number])?],
+            Self::Vectors(vectors) if vectors.len() > most => return Err(Expected::Vector { given: 0, expected }),
+            Self::Vectors(vectors) => vectors.iter().map(|numbers| of_numbers(numbers)).collect::<Result<_, _>>()?,
+            Self::Texts(_) => return Err(Expected::Vector { given: 0, expected }),
+        };
+        Ok(blobs)
+    }
+
+    /// The shape; more than one text is none.
+    pub(crate) fn shape(&self, surface: Surface) -> Result<Shape, Expected> {
+        match self {
+            Self::Text(text) => Shape::parse(text, surface).map_err(Expected::Shape),
+            _ => Err(Expected::Text),
+        }
     }
 
     /// The places; `None` if one string is none.

@@ -27,6 +27,7 @@ mod expr;
 mod index;
 mod query;
 mod schema;
+mod shape;
 mod spell;
 mod suggest;
 mod text;
@@ -41,11 +42,14 @@ pub use eval::{
 pub use expr::{Datum, Expression, ExpressionError, MAX_EXPRESSION_DEPTH, Row};
 pub use index::geo::{Circle, Place};
 pub use index::ranges::Range;
+pub use index::vectors::MAX_VECTORS;
 pub use index::{Index, Memory, SortKey};
 pub use query::{Dialect, MAX_DEPTH, ParseOptions, Query, QueryError};
 pub use schema::{
-    ALL_FIELDS, Field, FieldId, FieldKind, FieldMask, Keeps, MAX_FIELDS, MAX_TEXT_FIELDS, Schema, SchemaError, TEXT_GAP,
+    ALL_FIELDS, Field, FieldId, FieldKind, FieldMask, Keeps, MAX_FIELDS, MAX_TEXT_FIELDS, MIN_PHONETIC_LENGTH, Schema,
+    SchemaError, TEXT_GAP,
 };
+pub use shape::{MAX_SHAPE_POINTS, ShapeError, Surface};
 pub use spell::{MAX_SPELL_DISTANCE, Misspelling, SpellOptions, WordList};
 pub use suggest::{Suggestion, Suggestions};
 pub use text::{

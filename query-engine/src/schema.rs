@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use crate::shape::Surface;
 use crate::text::{Language, StopWords, Synonyms};
 use crate::vector::{VectorError, VectorOptions};
 
@@ -29,6 +30,8 @@ pub enum FieldKind {
         weight: f64,
         /// Also index the stems of words.
         stem: bool,
+        /// Also index how words sound (PHONETIC).
+        phonetic: bool,
     },
     /// Whole values, split at a separator.
     Tag {
@@ -41,13 +44,15 @@ pub enum FieldKind {
     Numeric,
     /// Longitude and latitude in degrees, found by distance.
     Geo,
+    /// Points and polygons, found by how they lie to another shape (GEOSHAPE).
+    Shape(Surface),
     /// Vectors, found by distance.
     Vector(VectorOptions),
 }
 
 impl FieldKind {
     /// TEXT with weight 1 and stemming.
-    pub const TEXT: Self = Self::Text { weight: 1.0, stem: true };
+    pub const TEXT: Self = Self::Text { weight: 1.0, stem: true, phonetic: false };
     /// TAG with the separator `,`, without regard to case.
     pub const TAG: Self = Self::Tag { separator: Some(b','), case_sensitive: false };
 }
@@ -131,7 +136,12 @@ pub struct Schema {
     pub synonyms: Synonyms,
     /// Places between the texts of one field, so that no phrase reaches from one to the next.
     pub text_gap: u32,
+    /// Shorter words of phonetic fields are found by their letters alone (bytes).
+    pub min_phonetic_length: usize,
 }
+
+/// The shortest word whose sound is indexed in RediSearch (bytes).
+pub const MIN_PHONETIC_LENGTH: usize = 3;
 
 /// The places between the texts of one field that RediSearch leaves.
 pub const TEXT_GAP: u32 = 100;
@@ -146,6 +156,7 @@ impl Default for Schema {
             keeps: Keeps::default(),
             synonyms: Synonyms::default(),
             text_gap: TEXT_GAP,
+            min_phonetic_length: MIN_PHONETIC_LENGTH,
         }
     }
 }
@@ -202,6 +213,12 @@ impl Schema {
     #[must_use]
     pub fn mask(&self, field: FieldId) -> FieldMask {
         self.bits.get(field).copied().flatten().map_or(0, |bit| 1 << bit)
+    }
+
+    /// Whether one of these fields is indexed by sound; for [`ALL_FIELDS`] and for none, whether any field is.
+    pub(crate) fn is_phonetic(&self, mask: FieldMask) -> bool {
+        let mask = if mask == 0 { ALL_FIELDS } else { mask };
+        self.masked(mask).any(|field| matches!(field.kind, FieldKind::Text { phonetic: true, .. }))
     }
 
     /// The TEXT fields of a mask.

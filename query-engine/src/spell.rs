@@ -71,11 +71,12 @@ impl Index {
         let pattern = Pattern::Fuzzy(word, distance);
         // Stems and groups of synonyms are no words; RediSearch names stems.
         let near = expand(self.words(), &pattern, usize::MAX).into_iter();
-        let known =
-            near.filter(|(word, _)| !matches!(word.first(), Some(b'+' | b'~'))).filter_map(|(word, postings)| {
+        let known = near.filter(|(word, _)| !matches!(word.first(), Some(b'+' | b'~' | b'<'))).filter_map(
+            |(word, postings)| {
                 let count = self.count(postings, fields);
                 (count > 0).then(|| (count as f64 / self.len() as f64, Box::from(word)))
-            });
+            },
+        );
         let mut meant: Vec<(f64, Box<[u8]>)> = known.collect();
         for other in options.include.iter().flat_map(|list| list.iter()) {
             if is_near(word, other, distance) && meant.iter().all(|(_, known)| known != other) {

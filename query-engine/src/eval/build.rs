@@ -61,6 +61,13 @@ impl<'i> Context<'i, '_> {
                 Some(FieldIndex::Places(places)) => Box::new(Collected::new(places.within(*circle), node.weight, true)),
                 _ => Box::new(Empty),
             },
+            Kind::Shape { field, relation, shape, .. } => match (self.field_index(field.id), shape) {
+                (Some(FieldIndex::Shapes(shapes)), Some(shape)) => {
+                    let found = shapes.related(*relation, shape, &|| self.is_over());
+                    Box::new(Collected::without_score(found))
+                }
+                _ => Box::new(Empty),
+            },
             Kind::Tag { field } => self.tags(node, field.id),
             Kind::Missing { field } => match field.id.and_then(|id| self.index.missing(id)) {
                 Some(postings) => {

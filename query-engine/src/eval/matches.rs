@@ -138,13 +138,19 @@ pub(super) struct Collected {
     at: usize,
     weight: f64,
     is_number: bool,
+    frequency: u32,
 }
 
 impl Collected {
+    /// Documents that score nothing, whatever their part of the query weighs.
+    pub(super) fn without_score(numbers: Vec<DocNumber>) -> Self {
+        Self { frequency: 0, ..Self::new(numbers, 0.0, false) }
+    }
+
     pub(super) fn new(mut numbers: Vec<DocNumber>, weight: f64, is_number: bool) -> Self {
         numbers.sort_unstable();
         numbers.dedup();
-        Self { numbers, at: 0, weight, is_number }
+        Self { numbers, at: 0, weight, is_number, frequency: 1 }
     }
 }
 
@@ -163,7 +169,7 @@ impl Matches for Collected {
 
     fn record(&self) -> Record<'_> {
         let data = if self.is_number { Data::Number } else { Data::Virtual };
-        Record { weight: self.weight, frequency: 1, data }
+        Record { weight: self.weight, frequency: self.frequency, data }
     }
 }
 

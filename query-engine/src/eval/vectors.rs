@@ -4,9 +4,10 @@ use super::build::Context;
 use super::matches::{Boxed, Collected, Empty, Matches};
 use super::record::Record;
 use crate::index::postings::DocNumber;
+use crate::index::vectors::FieldVectors;
 use crate::index::{FieldIndex, Index};
 use crate::query::{HybridPolicy, Near, Node, VectorQuery};
-use crate::vector::{Nearest, Neighbour, Vector, VectorIndex, Within};
+use crate::vector::{Neighbour, Vector};
 
 /// The distances that one vector query gave to documents.
 #[derive(Clone, Debug)]
@@ -53,7 +54,7 @@ impl<'i> Context<'i, '_> {
         let found = match (query.near, filter) {
             (Near::Nearest { k, ef_runtime, policy, .. }, Some(filter)) => {
                 let numbers = self.matching(filter);
-                self.filtered(vectors, vector, &numbers, Nearest { ef_runtime, ..Nearest::new(k) }, policy)
+                self.filtered(vectors, vector, &numbers, (k, ef_runtime), policy)
             }
             (near, _) => self.unfiltered(vectors, vector, near),
         };
@@ -80,33 +81,30 @@ impl<'i> Context<'i, '_> {
         numbers
     }
 
-    fn unfiltered(&self, vectors: &VectorIndex, vector: &Vector, near: Near) -> Vec<Neighbour> {
+    fn unfiltered(&self, vectors: &FieldVectors, vector: &Vector, near: Near) -> Vec<Neighbour> {
         let is_live = live(self.index);
         let (accept, is_over) = (is_live.as_deref(), self.is_over);
         match near {
-            Near::Nearest { k, ef_runtime, .. } => {
-                vectors.nearest(vector, &Nearest { k, ef_runtime, accept, is_over, max_visits: None })
-            }
-            Near::Within { radius, epsilon } => vectors.within(vector, &Within { radius, epsilon, accept, is_over }),
+            Near::Nearest { k, ef_runtime, .. } => vectors.nearest(vector, (k, ef_runtime), accept, is_over),
+            Near::Within { radius, epsilon } => vectors.within(vector, (radius, epsilon), accept, is_over),
         }
     }
 
     /// The nearest of some documents.
     fn filtered(
         &self,
-        vectors: &VectorIndex,
+        vectors: &FieldVectors,
         vector: &Vector,
         numbers: &[DocNumber],
-        search: Nearest<'_>,
+        (k, ef_runtime): (usize, Option<usize>),
         policy: Option<HybridPolicy>,
     ) -> Vec<Neighbour> {
-        let is_cheap = || vectors.scan_is_cheaper(numbers.len(), &search);
+        let is_cheap = || vectors.scan_is_cheaper(numbers.len(), k, ef_runtime);
         if policy == Some(HybridPolicy::AdHoc) || policy.is_none() && is_cheap() {
-            return vectors.nearest_of(vector, search.k, numbers, self.is_over);
+            return vectors.nearest_of(vector, k, numbers, self.is_over);
         }
         let accept = |number: DocNumber| numbers.binary_search(&number).is_ok();
-        let search = Nearest { accept: Some(&accept), is_over: self.is_over, ..search };
-        vectors.nearest(vector, &search)
+        vectors.nearest(vector, (k, ef_runtime), Some(&accept), self.is_over)
     }
 }
 

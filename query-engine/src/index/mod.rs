@@ -7,6 +7,7 @@ pub(crate) mod docs;
 pub(crate) mod geo;
 pub(crate) mod postings;
 pub(crate) mod ranges;
+pub(crate) mod vectors;
 mod words;
 
 use std::collections::BTreeMap;
@@ -18,12 +19,14 @@ use docs::{Doc, Docs};
 use geo::Places;
 use postings::{DocNumber, Entry, Postings};
 use ranges::Ranges;
+use vectors::{FieldVectors, MAX_VECTORS};
 use words::{Words, tags};
 
 use crate::document::{Document, DocumentError, Expected, Value, parse_number};
 use crate::schema::{Field, FieldId, FieldKind, Keeps, Schema, SchemaError};
+use crate::shape::{Shape, Shapes};
 use crate::text::fold;
-use crate::vector::{Vector, VectorIndex};
+use crate::vector::Vector;
 
 /// Postings by word or tag.
 pub(crate) type Dictionary = BTreeMap<Box<[u8]>, Postings>;
@@ -39,7 +42,8 @@ pub(crate) enum FieldIndex {
     Tags(Dictionary),
     Numbers(Ranges),
     Places(Places),
-    Vectors(Box<VectorIndex>),
+    Shapes(Shapes),
+    Vectors(Box<FieldVectors>),
 }
 
 impl FieldIndex {
@@ -50,7 +54,8 @@ impl FieldIndex {
             FieldKind::Tag { .. } => Self::Tags(Dictionary::new()),
             FieldKind::Numeric => Self::Numbers(Ranges::default()),
             FieldKind::Geo => Self::Places(Places::default()),
-            FieldKind::Vector(options) => Self::Vectors(Box::new(VectorIndex::of_field(options))),
+            FieldKind::Shape(_) => Self::Shapes(Shapes::default()),
+            FieldKind::Vector(options) => Self::Vectors(Box::new(FieldVectors::new(options))),
         }
     }
 }
@@ -94,6 +99,8 @@ pub struct Memory {
     pub numbers: usize,
     /// Places.
     pub places: usize,
+    /// Shapes.
+    pub shapes: usize,
     /// Vectors and their graphs.
     pub vectors: usize,
 }
@@ -102,7 +109,7 @@ impl Memory {
     /// All of it.
     #[must_use]
     pub fn total(&self) -> usize {
-        self.documents + self.words + self.tags + self.numbers + self.places + self.vectors
+        self.documents + self.words + self.tags + self.numbers + self.places + self.shapes + self.vectors
     }
 }
 
@@ -142,7 +149,8 @@ impl Index {
     /// Adds a document, or replaces the one of the same id.
     ///
     /// # Errors
-    /// When a field cannot hold its value. The document is then absent, also if an older version was there.
+    /// When a field cannot hold its value. The document is then absent, also if an older version was there. A GEOSHAPE field that cannot hold its value
+    /// leaves the rest of the document in the index, as in RediSearch.
     pub fn put(&mut self, document: &Document<'_>) -> Result<(), DocumentError> {
         self.remove(document.id);
         let parsed = self.parse(document)?;
@@ -168,14 +176,19 @@ impl Index {
                 lacking.push(number, &Entry::default(), NUMBERS_ALONE);
             }
         }
-        Ok(())
+        parsed.failure.map_or(Ok(()), Err)
     }
 
     /// Removes a document; `false` if there is none of that id.
     pub fn remove(&mut self, id: &[u8]) -> bool {
-        let removed = self.docs.remove(id).is_some();
-        self.compaction.gone += u64::from(removed);
-        removed
+        let Some(number) = self.docs.remove(id) else { return false };
+        self.compaction.gone += 1;
+        for field in &mut self.fields {
+            if let FieldIndex::Shapes(shapes) = field {
+                shapes.remove(number);
+            }
+        }
+        true
     }
 
     /// Whether a document of that id is there.
@@ -213,6 +226,12 @@ impl Index {
         self.words.len()
     }
 
+    /// Documents with a shape in a GEOSHAPE field; `None` for other fields.
+    #[must_use]
+    pub fn shape_count(&self, field: FieldId) -> Option<usize> {
+        if let Some(FieldIndex::Shapes(shapes)) = self.fields.get(field) { Some(shapes.count()) } else { None }
+    }
+
     /// The tags of a TAG field in byte order (`FT.TAGVALS`); `None` for other fields. Tags of documents that are gone stay
     /// until they are compacted away.
     pub fn tag_values(&self, field: FieldId) -> Option<impl Iterator<Item = &[u8]>> {
@@ -226,7 +245,7 @@ impl Index {
         self.docs.last()
     }
 
-    /// Entries of words, tags, numbers and places, one per document, with those of documents that are gone and not yet compacted
+    /// Entries of words, tags, numbers, places and vectors, one per document or vector, with those of documents that are gone and not yet compacted
     /// away. Walks the dictionaries.
     #[must_use]
     pub fn record_count(&self) -> u64 {
@@ -235,7 +254,8 @@ impl Index {
             FieldIndex::Tags(tags) => of(tags),
             FieldIndex::Numbers(numbers) => numbers.count() as u64,
             FieldIndex::Places(places) => places.count() as u64,
-            FieldIndex::Nothing | FieldIndex::Vectors(_) => 0,
+            FieldIndex::Vectors(vectors) => vectors.count() as u64,
+            FieldIndex::Nothing | FieldIndex::Shapes(_) => 0,
         });
         of(&self.words) + fields.sum::<u64>()
     }
@@ -257,6 +277,7 @@ impl Index {
                 FieldIndex::Tags(tags) => memory.tags += dictionary_memory(tags),
                 FieldIndex::Numbers(numbers) => memory.numbers += numbers.memory(),
                 FieldIndex::Places(places) => memory.places += places.memory(),
+                FieldIndex::Shapes(shapes) => memory.shapes += shapes.memory(),
                 FieldIndex::Vectors(vectors) => memory.vectors += vectors.memory(),
             }
         }
@@ -304,7 +325,8 @@ enum Parsed {
     Tags(Vec<Vec<u8>>),
     Numbers(Vec<f64>),
     Places(Vec<geo::Place>),
-    Vector(Vector),
+    Shape(Shape),
+    Vectors(Vec<Vector>),
 }
 
 /// A document that every field can hold.
@@ -312,12 +334,14 @@ struct ParsedDocument {
     words: Words,
     values: Vec<(FieldId, Parsed)>,
     sort_keys: Box<[SortKey]>,
+    /// A field that it goes without.
+    failure: Option<DocumentError>,
 }
 
 impl Index {
     fn parse(&self, document: &Document<'_>) -> Result<ParsedDocument, DocumentError> {
         let mut words = Words::new(&self.schema, document.language);
-        let mut values = Vec::new();
+        let (mut values, mut failure) = (Vec::new(), None);
         let sortable = self.schema.fields().iter().any(|field| field.sortable);
         let keys = if sortable { self.schema.fields().len() } else { 0 };
         let mut sort_keys = vec![SortKey::Missing; keys].into_boxed_slice();
@@ -352,14 +376,20 @@ impl Index {
                     let places = value.places().ok_or_else(|| refuse(Expected::Place))?;
                     values.push((*id, Parsed::Places(places)));
                 }
+                FieldKind::Shape(surface) => match value.shape(*surface).map_err(refuse) {
+                    Ok(shape) => values.push((*id, Parsed::Shape(shape))),
+                    Err(error) if matches!(error.expected, Expected::Shape(_)) => failure = Some(error),
+                    Err(error) => return Err(error),
+                },
                 FieldKind::Vector(options) => {
-                    let blob = value.vector(options).map_err(refuse)?;
-                    // Its size was checked.
-                    values.extend(options.vector(&blob).ok().map(|vector| (*id, Parsed::Vector(vector))));
+                    let blobs = value.vectors(options, MAX_VECTORS).map_err(refuse)?;
+                    // Their sizes were checked.
+                    let vectors = blobs.iter().filter_map(|blob| options.vector(blob).ok()).collect();
+                    values.push((*id, Parsed::Vectors(vectors)));
                 }
             }
         }
-        Ok(ParsedDocument { words, values, sort_keys })
+        Ok(ParsedDocument { words, values, sort_keys, failure })
     }
 
     fn insert_values(&mut self, field: FieldId, values: Parsed, number: DocNumber) {
@@ -375,10 +405,8 @@ impl Index {
             (FieldIndex::Places(places), Parsed::Places(new)) => {
                 new.into_iter().for_each(|place| places.insert(place, number));
             }
-            (FieldIndex::Vectors(vectors), Parsed::Vector(vector)) => {
-                // An index is full at 2^32 vectors, long after the memory is.
-                let _ = vectors.insert(number, &vector);
-            }
+            (FieldIndex::Shapes(shapes), Parsed::Shape(shape)) => shapes.insert(shape, number),
+            (FieldIndex::Vectors(index), Parsed::Vectors(vectors)) => index.insert(number, &vectors),
             // `parse` makes values of the field's kind alone.
             (_, _) => {}
         }
@@ -388,6 +416,8 @@ impl Index {
 fn sort_key(field: &Field, value: &Value<'_>) -> Result<SortKey, DocumentError> {
     let first = value.texts().map(|texts| texts.first().copied().unwrap_or_default());
     match (&field.kind, first) {
+        // The index keeps no text of a shape.
+        (FieldKind::Shape(_), _) => Ok(SortKey::Missing),
         (FieldKind::Numeric, _) => {
             let numbers = value.numbers().ok_or_else(|| DocumentError::new(&field.name, value, Expected::Number))?;
             Ok(numbers.first().map_or(SortKey::Missing, |number| SortKey::Number(*number)))
@@ -446,7 +476,7 @@ impl Index {
                         true
                     }
                     Some(FieldIndex::Vectors(vectors)) => vectors.retain(at, work, is_live),
-                    Some(FieldIndex::Nothing) | None => true,
+                    Some(FieldIndex::Nothing | FieldIndex::Shapes(_)) | None => true,
                 }
             }
         };

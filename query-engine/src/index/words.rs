@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use super::postings::{Entry, Positions};
 use crate::schema::{FieldId, FieldKind, Schema};
-use crate::text::{Language, MIN_STEM_LENGTH, STEM_PREFIX, StemBuffer, lower, tokens};
+use crate::text::{Language, MIN_STEM_LENGTH, STEM_PREFIX, StemBuffer, lower, phonetic, tokens};
 
 /// A stem counts a fifth of its word, as in RediSearch.
 const STEM_WEIGHT: f64 = 0.2;
@@ -35,7 +35,7 @@ impl Words {
 
     /// Adds one field's text.
     pub(super) fn add(&mut self, schema: &Schema, field: FieldId, text: &[u8]) {
-        let FieldKind::Text { weight, stem } = schema.field(field).kind else { return };
+        let FieldKind::Text { weight, stem, phonetic: has_codes } = schema.field(field).kind else { return };
         let mask = schema.mask(field);
         if text.is_empty() && schema.field(field).index_empty {
             self.position += 1;
@@ -48,6 +48,12 @@ impl Words {
             self.length = self.length.saturating_add(frequency);
             for group in schema.synonyms.of(&token.word) {
                 self.count(group, weight, mask);
+            }
+            if has_codes
+                && token.word.len() >= schema.min_phonetic_length
+                && let Some(code) = phonetic(&token.word)
+            {
+                self.count(&code, weight, mask);
             }
             if !stem || token.word.len() < MIN_STEM_LENGTH {
                 continue;

@@ -68,6 +68,7 @@ fn write_leaf(out: &mut String, leaf: &Kind) {
             let (longitude, latitude) = (fixed(circle.centre.longitude), fixed(circle.centre.latitude));
             write!(out, "GEO {}:{{{longitude},{latitude} --> {} {}}}", field.name, fixed(*radius), unit.name)
         }
+        Kind::Shape { relation, text, .. } => write!(out, "GEOSHAPE{{{} {}}}", *relation as u8, lossy(text)),
         Kind::Missing { field } => write!(out, "ISMISSING{{{}}}", field.name),
         Kind::Ids(ids) => {
             let ids: Vec<_> = ids.iter().map(|id| format!("{},", lossy(id))).collect();
@@ -118,7 +119,10 @@ fn write_fields(out: &mut String, node: &Node, schema: &Schema) {
     if node.fields == 0 {
         out.push_str("@NULL:");
     } else if node.fields != ALL_FIELDS
-        && !matches!(node.kind, Kind::Numeric { .. } | Kind::Geo { .. } | Kind::Ids(_) | Kind::Vector(_))
+        && !matches!(
+            node.kind,
+            Kind::Numeric { .. } | Kind::Geo { .. } | Kind::Shape { .. } | Kind::Ids(_) | Kind::Vector(_)
+        )
     {
         let names: Vec<&str> = schema.masked(node.fields).map(|field| field.name.as_str()).collect();
         let _ = write!(out, "@{}:", names.join("|"));

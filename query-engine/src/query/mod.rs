@@ -10,9 +10,10 @@ mod parser;
 use std::fmt;
 
 pub(crate) use node::{HybridPolicy, Kind, Near, Node, VectorQuery};
-pub(crate) use number::significant;
+pub(crate) use number::{general, significant};
 
 use crate::schema::Schema;
+use crate::shape::ShapeError;
 use crate::text::Language;
 
 /// A version of the query language. Dialects 3 and 4 parse queries as 2 does; they differ in the form of results.
@@ -71,7 +72,7 @@ impl Query {
     pub fn parse(text: &[u8], schema: &Schema, options: &ParseOptions<'_>) -> Result<Self, QueryError> {
         let mut root = parser::parse(text, schema, options)?;
         if !options.verbatim {
-            expand::expand(&mut root, &schema.synonyms, options.language.unwrap_or(schema.language));
+            expand::expand(&mut root, schema, options.language.unwrap_or(schema.language))?;
         }
         Ok(Self { root })
     }
@@ -162,12 +163,21 @@ pub enum QueryError {
         /// Its value.
         value: String,
     },
+    /// `$phonetic` for a word of fields that are not indexed by sound.
+    NotPhonetic,
     /// A geo filter's unit is none of m, km, ft, mi.
     GeoUnit,
     /// A geo filter's radius is not positive.
     GeoRadius,
     /// A geo filter's centre is not on the map.
     GeoPlace,
+    /// A word in brackets that is no relation of shapes.
+    ShapeRelation {
+        /// Where it ends (bytes).
+        offset: usize,
+    },
+    /// The shape of a query is none.
+    Shape(ShapeError),
     /// `ismissing` of a field without INDEXMISSING.
     NotIndexedMissing(String),
     /// A command in brackets that is neither KNN nor VECTOR_RANGE.
@@ -209,9 +219,14 @@ impl fmt::Display for QueryError {
             Self::NotANumber { name, value } => write!(f, "Invalid numeric value ({value}) for parameter `{name}`"),
             Self::Attribute(name) => write!(f, "Invalid attribute {name}"),
             Self::AttributeValue { name, value } => write!(f, "Invalid value ({value}) for `{name}`"),
+            Self::NotPhonetic => f.write_str("field does not support phonetics"),
             Self::GeoUnit => f.write_str("Invalid GeoFilter unit"),
             Self::GeoRadius => f.write_str("Invalid GeoFilter radius"),
             Self::GeoPlace => f.write_str("Invalid GeoFilter lat/lon"),
+            Self::ShapeRelation { offset } => {
+                write!(f, "Syntax error: Expecting a geoshape predicate at offset {offset}")
+            }
+            Self::Shape(error) => write!(f, "Error querying geoshape index: {error}"),
             Self::NotIndexedMissing(name) => {
                 write!(f, "'ismissing' requires field '{name}' to be defined with 'INDEXMISSING'")
             }

@@ -3,6 +3,7 @@
 use crate::index::geo::Circle;
 use crate::index::ranges::Range;
 use crate::schema::{ALL_FIELDS, FieldId, FieldMask};
+use crate::shape::{Relation, Shape};
 use crate::vector::Vector;
 
 /// A field as the query names it; a name that the schema lacks finds nothing.
@@ -73,6 +74,14 @@ pub(crate) enum Kind {
         radius: f64,
         unit: Unit,
     },
+    /// `text` is the shape as it was given.
+    Shape {
+        field: FieldName,
+        relation: Relation,
+        text: Vec<u8>,
+        /// `None` finds nothing: the schema has no such field, or it holds no shapes.
+        shape: Option<Box<Shape>>,
+    },
     /// Any child, which are tokens, phrases, affixes and wildcards of tags.
     Tag {
         field: FieldName,
@@ -127,6 +136,8 @@ pub(crate) struct Node {
     pub(crate) in_order: bool,
     /// Is not expanded to stems.
     pub(crate) verbatim: bool,
+    /// Whether words that sound alike match, if the query says it.
+    pub(crate) phonetic: Option<bool>,
 }
 
 impl Node {
@@ -135,7 +146,8 @@ impl Node {
     }
 
     pub(crate) fn with(kind: Kind, children: Vec<Self>) -> Self {
-        Self { kind, children, fields: ALL_FIELDS, weight: 1.0, slop: None, in_order: false, verbatim: false }
+        let (weight, slop, phonetic) = (1.0, None, None);
+        Self { kind, children, fields: ALL_FIELDS, weight, slop, in_order: false, verbatim: false, phonetic }
     }
 
     pub(crate) fn token(text: impl Into<Vec<u8>>) -> Self {

@@ -1,11 +1,13 @@
 //! HIGHLIGHT and SUMMARIZE: marks the words of a text that a query has found, and cuts out what is around them.
 
-use super::{Language, MIN_STEM_LENGTH, STEM_PREFIX, StemBuffer, StopWords, is_separator, tokens};
+use super::{
+    Language, MIN_STEM_LENGTH, PHONETIC_PREFIX, STEM_PREFIX, StemBuffer, StopWords, is_separator, phonetic, tokens,
+};
 
 /// A word that a document was found by.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FoundWord {
-    /// The word; a stem begins with `+`.
+    /// The word; a stem begins with `+`, a phonetic code with `<`.
     pub text: Box<[u8]>,
     /// How rare it is: TFIDF's inverse document frequency.
     pub rarity: f64,
@@ -16,6 +18,12 @@ impl FoundWord {
     #[must_use]
     pub fn is_stem(&self) -> bool {
         self.text.first() == Some(&STEM_PREFIX)
+    }
+
+    /// The word stands for all words that sound alike.
+    #[must_use]
+    pub fn is_phonetic(&self) -> bool {
+        self.text.first() == Some(&PHONETIC_PREFIX)
     }
 }
 
@@ -107,9 +115,10 @@ fn matches(text: &[u8], marks: &Marks<'_>, stop_words: Option<&StopWords>) -> Ve
 fn find(word: &[u8], words: &[FoundWord], stemmer: &StemBuffer) -> Option<usize> {
     let stem =
         if word.len() >= MIN_STEM_LENGTH && words.iter().any(FoundWord::is_stem) { stemmer.stem(word) } else { None };
+    let code = if words.iter().any(FoundWord::is_phonetic) { phonetic(word) } else { None };
     words.iter().position(|found| {
         let is_stem = |stem: &str| found.text.strip_prefix(&[STEM_PREFIX]) == Some(stem.as_bytes());
-        *found.text == *word || stem.as_deref().is_some_and(is_stem)
+        *found.text == *word || stem.as_deref().is_some_and(is_stem) || code.as_deref() == Some(&*found.text)
     })
 }
 
@@ -223,6 +232,7 @@ mod tests {
             assert_eq!(String::from_utf8_lossy(&highlight(text.as_bytes(), &marks)), expected);
         };
         check(&["hello", "world"], "[Hello], [world]! Running the runs: hello_x [hello]-[world] ([HELLO])");
+        check(&["<RNNK"], "Hello, world! [Running] the runs: hello_x hello-world (HELLO)");
         check(&["+run"], "Hello, world! [Running] the [runs]: hello_x hello-world (HELLO)");
         check(&[], "Hello, world! Running the runs: hello_x hello-world (HELLO)");
     }

@@ -2,6 +2,7 @@
 
 mod highlight;
 mod language;
+mod phonetic;
 mod stop_words;
 mod synonyms;
 mod tokens;
@@ -9,6 +10,7 @@ mod tokens;
 pub use highlight::{FoundWord, Marks, Summary, highlight, summarize};
 pub(crate) use language::StemBuffer;
 pub use language::{Language, UnknownLanguage};
+pub(crate) use phonetic::{PHONETIC_PREFIX, phonetic};
 pub use stop_words::StopWords;
 pub use synonyms::{MAX_SYNONYM_GROUPS, Synonyms};
 pub(crate) use tokens::{fold, is_separator, lower, phrase_tokens, tokens, unescape};

@@ -8,7 +8,7 @@ pub(crate) const PARAMS: &[(&str, &[u8])] =
 /// The schema that the answers were recorded with.
 fn schema() -> Schema {
     let missing = Field { index_missing: true, ..Field::new("m", FieldKind::TEXT) };
-    let unstemmed = Field::new("s", FieldKind::Text { weight: 1.0, stem: false });
+    let unstemmed = Field::new("s", FieldKind::Text { weight: 1.0, stem: false, phonetic: false });
     let fields = [
         Field::new("t", FieldKind::TEXT),
         Field::new("u", FieldKind::TEXT),

@@ -416,7 +416,7 @@ fn vectors_of_another_size_are_refused() {
         let error = index.put(&Document::new(b"a", vec![(0, value)])).expect_err("another size");
         let expected = Expected::Vector { given, expected: 32 };
         assert_eq!(
-            (error.expected, error.to_string()),
+            (error.expected.clone(), error.to_string()),
             (expected, format!("Could not add vector with blob size {given} (expected size 32)"))
         );
         assert!(!index.contains(b"a"));

@@ -13,7 +13,7 @@ use crate::model::{Doc, Model, Query, STOPS, TAGS, TEXTS, WORDS, dismax};
 pub(crate) fn schema() -> Schema {
     let text = |(name, weight): &(&str, u32)| Field {
         index_missing: true,
-        ..Field::new(*name, FieldKind::Text { weight: f64::from(*weight), stem: true })
+        ..Field::new(*name, FieldKind::Text { weight: f64::from(*weight), stem: true, phonetic: false })
     };
     let others =
         [Field::new("g", FieldKind::TAG), Field::new("n", FieldKind::Numeric), Field::new("p", FieldKind::Geo)];

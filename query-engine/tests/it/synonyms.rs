@@ -3,7 +3,7 @@
 use query_engine::{Document, Field, FieldKind, Index, ParseOptions, Query, Schema, SearchOptions, Value};
 
 fn index() -> Index {
-    let text = Field::new("t", FieldKind::Text { weight: 5.0, stem: true });
+    let text = Field::new("t", FieldKind::Text { weight: 5.0, stem: true, phonetic: false });
     let mut index = Index::new(Schema::new([text]).expect("one field"));
     index.add_synonyms(b"g1", ["boy", "Child", "running"]);
     index.add_synonyms(b"g2", ["child", "kid"]);

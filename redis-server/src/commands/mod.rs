@@ -37,6 +37,8 @@ mod vector_set;
 mod wait;
 
 pub use registry::{REGISTRY, TABLE};
+#[cfg(feature = "search")]
+pub(crate) use search::end_idle as end_idle_indexes;
 pub(crate) use server::end_hot_keys_if_due;
 
 use crate::commands::definition::Family;

@@ -35,6 +35,8 @@ pub(super) async fn run(worker: Rc<Worker>) {
             snapshot::begin_if_due(&worker.instance);
             worker.instance.replication.run(&worker.instance, now_ms());
             later::serve(&worker);
+            #[cfg(feature = "search")]
+            commands::end_idle_indexes(&worker);
         }
         worker.instance.aof.review(&worker.instance);
         worker.instance.tracking.limit(&worker.instance.config);

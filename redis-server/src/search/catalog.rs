@@ -11,6 +11,7 @@ use query_engine::{Document, Index, Schema};
 
 use super::definition::Definition;
 use super::extract::{Extracted, Failure};
+use super::idle::Idle;
 use super::{Search, Words, lock};
 use crate::keyspace::Database;
 use crate::protocol::error::shown;
@@ -28,6 +29,8 @@ pub struct SearchIndex {
     failures: Mutex<Failures>,
     /// Documents at which the engine has panicked, and how often.
     suspects: Mutex<HashMap<Box<[u8]>, u32>>,
+    /// When it ends if it is TEMPORARY.
+    pub(super) idle: Idle,
     /// Scans that fill it.
     pub(super) scans: AtomicUsize,
     /// Keys that they have seen.
@@ -53,6 +56,7 @@ impl SearchIndex {
     fn new(name: &[u8], schema: Schema, definition: Definition) -> Self {
         Self {
             name: name.into(),
+            idle: Idle::new(definition.idle_ms),
             definition: RwLock::new(Arc::new(definition)),
             engine: RwLock::new(Index::new(schema)),
             failures: Mutex::default(),
@@ -285,6 +289,11 @@ impl Search {
     /// All indexes by name.
     pub fn indexes(&self) -> Vec<Arc<SearchIndex>> {
         self.read_catalog().indexes.values().cloned().collect()
+    }
+
+    /// Calls `visit` with all indexes, without a copy of their list. It must not ask for the catalog again.
+    pub(super) fn visit_indexes<R>(&self, visit: impl FnOnce(&mut dyn Iterator<Item = &SearchIndex>) -> R) -> R {
+        visit(&mut self.read_catalog().indexes.values().map(|index| &**index))
     }
 
     /// The aliases of an index.

@@ -14,6 +14,8 @@ pub struct Cursor {
     pub index: Box<[u8]>,
     /// The rows.
     pub rows: Rows,
+    /// For FORMAT EXPAND: which columns show JSON.
+    pub json: Option<Box<[bool]>>,
     /// Rows of one piece.
     pub count: usize,
     /// Milliseconds without a use after which it is closed.

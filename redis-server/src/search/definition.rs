@@ -59,6 +59,8 @@ pub struct Definition {
     pub score_field: Option<Box<[u8]>>,
     /// The field or path with a document's payload.
     pub payload_field: Option<Box<[u8]>>,
+    /// Milliseconds without a use after which it is removed with its documents (TEMPORARY).
+    pub idle_ms: Option<u64>,
     /// The fields, in the order of the schema.
     pub fields: Vec<SourceField>,
     /// Options that FT.INFO names.

@@ -20,6 +20,7 @@ pub(super) struct Extracted {
 enum Owned {
     Texts(Vec<Vec<u8>>),
     Numbers(Vec<f64>),
+    Vectors(Vec<Vec<f64>>),
 }
 
 impl Owned {
@@ -28,6 +29,7 @@ impl Owned {
             Self::Texts(texts) if texts.len() == 1 => Value::Text(&texts[0]),
             Self::Texts(texts) => Value::Texts(texts.iter().map(Vec::as_slice).collect()),
             Self::Numbers(numbers) => Value::Numbers(numbers.clone()),
+            Self::Vectors(vectors) => Value::Vectors(vectors.clone()),
         }
     }
 }
@@ -82,7 +84,9 @@ pub(super) fn extract(definition: &Definition, entry: &Entry, now: u64) -> Resul
                 let found = json.find_within(&path, &mut budget);
                 let nodes: Vec<Node<'_>> =
                     found.map_err(|why| Failure { field: Some(id), why: why.to_string() })?.collect();
-                if let Some(value) = of_json(field, &nodes).map_err(|why| Failure { field: Some(id), why })? {
+                let is_several = matches!(field.kind, FieldKind::Vector(_)) && !path.is_static();
+                let value = if is_several { several_vectors(&nodes) } else { of_json(field, &nodes) };
+                if let Some(value) = value.map_err(|why| Failure { field: Some(id), why })? {
                     values.push((id, value));
                 }
             }
@@ -117,11 +121,14 @@ fn of_json(field: &SourceField, nodes: &[Node<'_>]) -> Result<Option<Owned>, Str
     if flat.is_empty() && !is_array {
         return Ok(None);
     }
-    let refuse = |node: &Node<'_>, expected: Expected| {
+    if let (FieldKind::Shape(_), false) = (&field.kind, nodes.len() == 1 && !is_array) {
+        return Err("Invalid JSON type: Array type cannot represent GEOMETRY field".to_owned());
+    }
+    let refuse = |node: &Node<'_>, expected: &Expected| {
         let expected = match expected {
             Expected::Number => "a number",
             Expected::Place => "a string `longitude,latitude`",
-            Expected::Text => "a string",
+            Expected::Text | Expected::Shape(_) => "a string",
             Expected::Vector { .. } => "numbers",
         };
         format!("Invalid JSON value: expected {expected} for field `{}`, found {}", field.name, node.type_name())
@@ -129,7 +136,7 @@ fn of_json(field: &SourceField, nodes: &[Node<'_>]) -> Result<Option<Owned>, Str
     if matches!(field.kind, FieldKind::Numeric | FieldKind::Vector(_)) {
         let number = |node: &Node<'_>| match node.kind() {
             Kind::Number(number) => Ok(number.to_f64()),
-            _ => Err(refuse(node, Expected::Number)),
+            _ => Err(refuse(node, &Expected::Number)),
         };
         return flat.iter().map(number).collect::<Result<_, _>>().map(|numbers| Some(Owned::Numbers(numbers)));
     }
@@ -138,9 +145,27 @@ fn of_json(field: &SourceField, nodes: &[Node<'_>]) -> Result<Option<Owned>, Str
     let text = |node: &Node<'_>| match node.kind() {
         Kind::String(text) => Ok(text.to_vec()),
         Kind::Bool(value) if is_tag => Ok(if value { b"true".to_vec() } else { b"false".to_vec() }),
-        _ => Err(refuse(node, expected)),
+        _ => Err(refuse(node, &expected)),
     };
     flat.iter().map(text).collect::<Result<_, _>>().map(|texts| Some(Owned::Texts(texts)))
+}
+
+/// The vectors of a path that may lead to several: an array each. Nulls count as missing.
+fn several_vectors(nodes: &[Node<'_>]) -> Result<Option<Owned>, String> {
+    let mut vectors = Vec::new();
+    for node in nodes {
+        let elements = match node.kind() {
+            Kind::Null => continue,
+            Kind::Array(elements) => elements,
+            _ => return Err(format!("Invalid JSON value: expected an array for a vector, found {}", node.type_name())),
+        };
+        let number = |(at, element): (usize, Node<'_>)| match element.kind() {
+            Kind::Number(number) => Ok(number.to_f64()),
+            _ => Err(format!("Invalid vector element at index {at}")),
+        };
+        vectors.push(elements.enumerate().map(number).collect::<Result<Vec<f64>, String>>()?);
+    }
+    Ok((!vectors.is_empty()).then_some(Owned::Vectors(vectors)))
 }
 
 /// A field of a hash, or what a path leads to, as text.

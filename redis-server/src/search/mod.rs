@@ -16,6 +16,7 @@ mod cursors;
 mod definition;
 mod extract;
 mod feed;
+mod idle;
 mod options;
 
 pub use catalog::{CatalogError, Failures, SearchIndex};

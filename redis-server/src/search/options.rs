@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
 
-use query_engine::{Limits, MAX_WINDOW, TEXT_GAP};
+use query_engine::{Limits, MAX_WINDOW, MIN_PHONETIC_LENGTH, TEXT_GAP};
 
 /// Settings of queries, each a number that any thread may change.
 #[derive(Debug)]
@@ -27,6 +27,8 @@ pub struct Options {
     pub cursor_idle_ms: AtomicU64,
     /// Places between the texts of one field, in indexes from now on.
     pub text_gap: AtomicU64,
+    /// The shortest word whose sound is indexed (bytes), in indexes from now on.
+    pub min_phonetic: AtomicU64,
     /// 1 if FT.PROFILE tells times.
     pub shows_times: AtomicU64,
     /// Values of settings without an effect, in the order of [`SETTINGS`].
@@ -52,6 +54,7 @@ impl Default for Options {
             max_rows: UNLIMITED.into(),
             cursor_idle_ms: 300_000.into(),
             text_gap: u64::from(TEXT_GAP).into(),
+            min_phonetic: (MIN_PHONETIC_LENGTH as u64).into(),
             shows_times: 1.into(),
             kept,
         }
@@ -115,7 +118,7 @@ pub const SETTINGS: &[Setting] = &[
     fixed("FRISOINI", 0, Text(None), "Chinese is not segmented"),
     row("ON_TIMEOUT", Effect(|options| &options.fails_late), Word(&["return", "fail"]), "What a query does at the end of its time: return or fail"),
     row("GCSCANSIZE", Kept(100), Number(1, ANY), "Without effect: compaction has steps of its own"),
-    row("MIN_PHONETIC_TERM_LEN", Kept(3), Number(1, ANY), "Without effect"),
+    row("MIN_PHONETIC_TERM_LEN", Effect(|options| &options.min_phonetic), Number(1, ANY), "Shortest word whose sound is indexed (bytes), in new indexes"),
     fixed("GC_POLICY", 0, Word(&["fork", "default"]), "Without effect: compaction does not fork"),
     row("FORK_GC_RUN_INTERVAL", Kept(30), Number(1, ANY), "Without effect: compaction runs when it is due"),
     row("FORK_GC_CLEAN_THRESHOLD", Kept(100), Number(0, ANY), "Without effect: compaction runs when it is due"),

@@ -137,6 +137,7 @@ const PARSERS: &[(&str, &str)] = &[
     ("query-engine/src/expr/", "query_engine::Expression"),
     ("query-engine/src/index/", "query_engine::Document"),
     ("query-engine/src/query/", "query_engine::Query"),
+    ("query-engine/src/shape/", "FieldKind::Shape"),
     ("query-engine/src/vector_set/filter.rs", "query_engine::vector_set::Filter"),
     ("redis-server/src/clients/acl/", "redis_server::clients::acl::"),
     ("redis-server/src/cluster/packet/", "redis_server::cluster::packet::"),

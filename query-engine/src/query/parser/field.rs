@@ -8,6 +8,8 @@ use crate::index::ranges::Range;
 use crate::query::QueryError;
 use crate::query::lexer::{Comparison, Token};
 use crate::query::node::{FieldName, Kind, Node, UNITS};
+use crate::schema::FieldKind;
+use crate::shape::{Relation, Shape};
 use crate::text::unescape;
 
 impl Parser<'_> {
@@ -136,9 +138,7 @@ impl Parser<'_> {
             if self.is_vector_range(&token) {
                 return self.vector_range(field);
             }
-            // RediSearch has commands for shapes here.
-            self.number()?;
-            return Err(self.unexpected());
+            return self.shape(field, &token);
         }
         let (first, excludes_first) = self.bound(token)?;
         let token = self.lexer.next();
@@ -158,6 +158,33 @@ impl Parser<'_> {
                 self.circle(field, first, second, radius)
             }
         }
+    }
+
+    /// `relation $shape]`, behind the relation.
+    fn shape(&mut self, field: FieldName, relation: &Token) -> Result<Node, QueryError> {
+        let next = self.lexer.next();
+        let (Token::Term(relation), Token::Attribute(name)) = (relation, &next) else {
+            // A number may follow a command, and then no bracket.
+            self.number_from(next)?;
+            self.lexer.next();
+            return Err(self.unexpected());
+        };
+        let name = name.clone();
+        let offset = self.lexer.offset;
+        if self.lexer.next() != Token::CloseBracket {
+            return Err(self.unexpected());
+        }
+        let relation = Relation::parse(self.lexer.text(relation)).ok_or(QueryError::ShapeRelation { offset })?;
+        let name = self.lexer.text(&name).to_vec();
+        let text = self.param(&name);
+        let kind = field.id.and_then(|id| self.schema.fields().get(id)).map(|field| &field.kind);
+        let shape = match kind {
+            Some(FieldKind::Shape(surface)) if self.missing_param.is_none() => Shape::parse(&text, *surface),
+            _ => return Ok(Node::new(Kind::Shape { field, relation, text, shape: None })),
+        };
+        // An error of the syntax comes first.
+        let shape = shape.map_err(|error| _ = self.shape_error.get_or_insert(error)).ok().map(Box::new);
+        Ok(Node::new(Kind::Shape { field, relation, text, shape }))
     }
 
     /// An end of a range, and whether a parenthesis excludes it.

@@ -213,6 +213,7 @@ pub(super) fn apply(node: &mut Node, name: &[u8], value: &[u8]) -> Result<(), Qu
                 query.set(name, value)?;
             }
         }
+        b"phonetic" => node.phonetic = Some(boolean(&text).ok_or_else(invalid)?),
         b"inorder" => node.in_order = boolean(&text).ok_or_else(invalid)?,
         _ => return Err(QueryError::Attribute(shown)),
     }

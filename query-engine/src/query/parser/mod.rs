@@ -11,17 +11,20 @@ use super::lexer::{Lexer, Token};
 use super::node::{Kind, Node};
 use super::{Dialect, MAX_DEPTH, ParseOptions, QueryError};
 use crate::schema::{FieldMask, Schema};
+use crate::shape::ShapeError;
 
 /// Reads a query into a tree, without expanding words.
 pub(super) fn parse(text: &[u8], schema: &Schema, options: &ParseOptions<'_>) -> Result<Node, QueryError> {
     let modern = options.dialect != Dialect::One;
     let lexer = Lexer::new(text, modern);
-    let mut parser = Parser { lexer, schema, options, modern, stack: Vec::new(), leaves: 0, missing_param: None };
+    let mut parser =
+        Parser { lexer, schema, options, modern, stack: Vec::new(), leaves: 0, missing_param: None, shape_error: None };
     let root = parser.run()?;
     // A parameter is looked up when the syntax is right.
-    match parser.missing_param {
-        Some(name) => Err(QueryError::NoParameter(name)),
-        None => {
+    match (parser.missing_param, parser.shape_error) {
+        (Some(name), _) => Err(QueryError::NoParameter(name)),
+        (None, Some(error)) => Err(QueryError::Shape(error)),
+        (None, None) => {
             let root = root.unwrap_or_else(|| Node::new(Kind::Empty));
             vector::check_names(&root, schema)?;
             Ok(root)
@@ -89,6 +92,7 @@ struct Parser<'q> {
     stack: Vec<Item>,
     leaves: usize,
     missing_param: Option<String>,
+    shape_error: Option<ShapeError>,
 }
 
 impl Parser<'_> {

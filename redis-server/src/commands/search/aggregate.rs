@@ -9,23 +9,24 @@ use super::load::Loader;
 use super::pipeline::Request;
 use super::query::check_time;
 use super::words::Words;
-use super::{current, cursor, queried};
+use super::{current, cursor, expand, queried};
 use crate::command::{Args, Result};
 use crate::exec::Ctx;
 use crate::protocol::error::Error;
-use crate::search::{SearchIndex, Source, property};
+use crate::search::{Definition, SearchIndex, Source, property};
 
 /// `FT.AGGREGATE index query [step …]`
 pub(super) fn aggregate(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     let index = queried(cx, args)?;
     let request = Request::parse(cx, args.at(2), Words::new(args, 3))?;
     let rows = run(cx, &index, &request)?;
+    let json = request.common.expands.then(|| json_columns(&index.definition(), &request, &rows));
     match &request.cursor {
-        Some(options) => cursor::begin(cx, index.name(), options, rows),
+        Some(options) => cursor::begin(cx, index.name(), options, (rows, json)),
         None => {
             let mut rows = rows;
             let most = cx.instance().search.options.max_rows.load(Relaxed);
-            cursor::show_rows(cx.reply, &mut rows, usize::try_from(most).unwrap_or(usize::MAX), 0);
+            cursor::show_expanded(cx.reply, &mut rows, usize::try_from(most).unwrap_or(usize::MAX), json.as_deref());
             Ok(())
         }
     }
@@ -34,8 +35,9 @@ pub(super) fn aggregate(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
 /// Runs the pipeline.
 pub(super) fn run(cx: &Ctx<'_>, index: &SearchIndex, request: &Request<'_>) -> Result<Rows> {
     let deadline = current(cx, &request.common);
-    index.note_dialect(request.common.dialect);
+    index.note_dialect(request.common.query_dialect);
     let (engine, definition) = (index.engine(), index.definition());
+    request.common.check_source(definition.source)?;
     let query = request.common.parse(&engine, request.query)?;
     let is_over = || deadline.is_over();
     let options = request.common.options(cx, &is_over);
@@ -86,6 +88,23 @@ pub(super) fn run(cx: &Ctx<'_>, index: &SearchIndex, request: &Request<'_>) -> R
     let rows = engine.aggregate(&query, &options, &aggregation).map_err(|error| Error::Message(error.to_string()))?;
     check_time(cx, rows.is_partial())?;
     Ok(rows)
+}
+
+/// Which columns show JSON: properties of documents that no step has made.
+fn json_columns(definition: &Definition, request: &Request<'_>, rows: &Rows) -> Box<[bool]> {
+    let made = |name: &str| {
+        request.steps.iter().any(|step| match step {
+            Step::Apply { name: made, .. } => made == name,
+            Step::Group { reducers, .. } => reducers.iter().any(|reducer| reducer.name == name),
+            Step::Filter(_) | Step::Sort { .. } | Step::Limit { .. } => false,
+        })
+    };
+    let is_json = |name: &String| {
+        let loaded = request.load.iter().find(|(known, _)| known == name);
+        let identifier = loaded.map_or(name.as_bytes(), |(_, identifier)| identifier);
+        name != SCORE && !made(name) && expand::is_json(definition, identifier)
+    };
+    rows.columns().iter().map(is_json).collect()
 }
 
 /// The names of properties that a step computes with.

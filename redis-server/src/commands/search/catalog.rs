@@ -3,6 +3,7 @@
 use super::{UNKNOWN_INDEX, default_deadline, index_for, refresh};
 use crate::command::{Args, Result};
 use crate::exec::Ctx;
+use crate::exec::clock::steady_ms;
 use crate::protocol::error::Error;
 use crate::search::CatalogError;
 
@@ -14,8 +15,11 @@ pub(super) fn list(cx: &mut Ctx<'_>, _: Args<'_>) -> Result {
     Ok(())
 }
 
-fn answer(cx: &mut Ctx<'_>, result: std::result::Result<(), CatalogError>) -> Result {
+/// Answers a change of aliases, which is a use of the index `name`.
+fn answer(cx: &mut Ctx<'_>, name: Option<&[u8]>, result: std::result::Result<(), CatalogError>) -> Result {
     result.map_err(|error| Error::Message(error.to_string()))?;
+    let index = name.and_then(|name| cx.instance().search.index(name));
+    index.iter().for_each(|index| index.touch(steady_ms()));
     cx.count_changes(1);
     cx.reply.ok();
     Ok(())
@@ -24,19 +28,19 @@ fn answer(cx: &mut Ctx<'_>, result: std::result::Result<(), CatalogError>) -> Re
 /// `FT.ALIASADD alias index`
 pub(super) fn alias_add(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     let result = cx.instance().search.add_alias(args.at(1), args.at(2), false);
-    answer(cx, result)
+    answer(cx, Some(args.at(2)), result)
 }
 
 /// `FT.ALIASUPDATE alias index`
 pub(super) fn alias_update(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     let result = cx.instance().search.add_alias(args.at(1), args.at(2), true);
-    answer(cx, result)
+    answer(cx, Some(args.at(2)), result)
 }
 
 /// `FT.ALIASDEL alias`
 pub(super) fn alias_del(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     let result = cx.instance().search.remove_alias(args.at(1));
-    answer(cx, result)
+    answer(cx, None, result)
 }
 
 /// Entries and vectors of one step, after which queries may go on.
@@ -48,6 +52,21 @@ pub(super) fn compact(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     refresh(cx, default_deadline(cx));
     while index.engine_mut().compact(STEP) {}
     cx.reply.simple("DONE");
+    Ok(())
+}
+
+/// `FT.DEBUG DUMP_GEOMIDX index field`: how many shapes a field has.
+pub(super) fn shapes(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
+    let index = index_for(cx, args.from(1), UNKNOWN_INDEX)?;
+    refresh(cx, default_deadline(cx));
+    let engine = index.engine();
+    let count = engine.schema().find(args.at(3)).and_then(|field| engine.shape_count(field));
+    let count = count.ok_or(Error::Static("Could not find given field in index spec"))?;
+    cx.reply.array(4);
+    cx.reply.bulk(b"type");
+    cx.reply.bulk(b"cells");
+    cx.reply.bulk(b"num_docs");
+    cx.reply.count(count);
     Ok(())
 }
 

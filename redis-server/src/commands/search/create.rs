@@ -10,6 +10,7 @@ use super::fields;
 use super::words::{Words, bad};
 use super::{NO_INDEX, index_for, settle};
 use crate::command::{Args, Result};
+use crate::exec::clock::steady_ms;
 use crate::exec::{Ctx, Event, search};
 use crate::keyspace::Dropped;
 use crate::protocol::error::{Error, echo};
@@ -17,6 +18,9 @@ use crate::search::{Definition, Source, Words as Command};
 
 /// How long FT.DROPINDEX DD sleeps until a slow call gives a key back.
 const NAP: Duration = Duration::from_millis(1);
+
+/// The word of replicated calls: documents go by commands of their own.
+const FORCE_KEEP: &str = "_FORCEKEEPDOCS";
 
 /// The most prefixes of an index, as RediSearch has it.
 const MAX_PREFIXES: usize = 1024;
@@ -27,11 +31,14 @@ pub(super) fn create(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
         return Err(Error::Static("Cannot create index on db != 0"));
     }
     let Some(mut plan) = Plan::parse(args)? else { return Err(no_fields(args)) };
-    plan.schema.text_gap = cx.instance().search.options.text_gap.load(Relaxed) as u32;
+    let settings = &cx.instance().search.options;
+    plan.schema.text_gap = settings.text_gap.load(Relaxed) as u32;
+    plan.schema.min_phonetic_length = usize::try_from(settings.min_phonetic.load(Relaxed)).unwrap_or(usize::MAX);
     let (scans, made) = (!plan.skips_scan, (plan.schema, plan.definition));
     let database = cx.instance().database(0);
     let created = cx.instance().search.create(database, args.at(1), made, scans);
     created.map_err(|error| Error::Message(error.to_string()))?;
+    cx.instance().search.index(args.at(1)).iter().for_each(|index| index.touch(steady_ms()));
     search::start(cx.instance());
     cx.count_changes(1);
     cx.reply.ok();
@@ -69,6 +76,7 @@ impl Plan {
             score: 1.0,
             score_field: None,
             payload_field: None,
+            idle_ms: None,
             fields: Vec::new(),
             options: Vec::new(),
             has_stop_words: false,
@@ -107,7 +115,7 @@ impl Plan {
                         return Err(bad("INDEXALL", "expected ENABLE or DISABLE"));
                     }
                 }
-                () if words.take("TEMPORARY") => return Err(Error::Static("TEMPORARY indexes are not supported")),
+                () if words.take("TEMPORARY") => definition.idle_ms = idle_ms(&mut words)?,
                 () => rule(&mut definition, &mut words)?,
             }
         }
@@ -124,6 +132,14 @@ impl Plan {
         complete_options(&mut definition, keeps);
         Ok(Some(Self { schema, definition, skips_scan }))
     }
+}
+
+/// The time of TEMPORARY; −1 stands for an index that stays, as in RediSearch.
+fn idle_ms(words: &mut Words<'_>) -> Result<Option<u64>> {
+    let word = words.need("TEMPORARY")?;
+    let seconds = std::str::from_utf8(word).ok().and_then(|word| word.parse::<i64>().ok());
+    let seconds = seconds.ok_or_else(|| bad("TEMPORARY", "Could not convert argument to expected type"))?;
+    Ok((seconds != -1).then(|| u64::try_from(seconds).unwrap_or(0).saturating_mul(1000)))
 }
 
 /// Adds the options that others imply, in the order of FT.INFO.
@@ -238,15 +254,16 @@ pub(super) fn drop_index(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     if args.len() > 3 {
         return Err(Error::WrongArity("FT.DROPINDEX".into()));
     }
-    drop(cx, args.at(1), args.len() > 2 && args.is(2, "DD"))
+    drop(cx, args, args.len() > 2 && args.is(2, "DD"))
 }
 
-/// Removes an index, and its documents if it `deletes` them.
-pub(super) fn drop(cx: &mut Ctx<'_>, name: &[u8], deletes: bool) -> Result {
+/// Removes an index, and its documents if it `deletes` them. Those of a TEMPORARY index go unless the call keeps them explicitly.
+pub(super) fn drop(cx: &mut Ctx<'_>, args: Args<'_>, deletes: bool) -> Result {
     let unknown = Error::Static("Unknown Index name");
-    if cx.instance().search.index(name).is_none() {
-        return Err(unknown);
-    }
+    let name = args.at(1);
+    let Some(index) = cx.instance().search.index(name) else { return Err(unknown) };
+    let keeps = args.len() > 2 && args.is(2, FORCE_KEEP);
+    let deletes = (deletes || index.is_temporary()) && !keeps;
     if deletes {
         // All of its documents go, also those that no query has seen.
         search::catch_up(cx.instance(), cx.now(), &|| false);
@@ -257,7 +274,7 @@ pub(super) fn drop(cx: &mut Ctx<'_>, name: &[u8], deletes: bool) -> Result {
         ids.iter().for_each(|id| delete(cx, id));
     }
     // Its documents are deleted in the stream, whatever a replica's index knows by then.
-    cx.instead(&[b"FT.DROPINDEX", index.name()]);
+    cx.instead(&[b"FT._DROPINDEXIFX", index.name(), FORCE_KEEP.as_bytes()]);
     cx.count_changes(1);
     cx.reply.ok();
     Ok(())

@@ -5,9 +5,9 @@ use std::sync::atomic::Ordering::Relaxed;
 use query_engine::{Datum, Rows};
 
 use super::pipeline::CursorOptions;
-use super::show;
 use super::words::Words;
 use super::{NO_INDEX, index_for};
+use super::{expand, show};
 use crate::command::{Args, Result};
 use crate::exec::Ctx;
 use crate::exec::clock::steady_ms;
@@ -16,15 +16,20 @@ use crate::protocol::error::Error;
 use crate::search::Cursor;
 
 /// Answers with the first rows, and keeps the others.
-pub(super) fn begin(cx: &mut Ctx<'_>, index: &[u8], options: &CursorOptions, rows: Rows) -> Result {
+pub(super) fn begin(
+    cx: &mut Ctx<'_>,
+    index: &[u8],
+    options: &CursorOptions,
+    (rows, json): (Rows, Option<Box<[bool]>>),
+) -> Result {
     let longest = cx.instance().search.options.cursor_idle_ms.load(Relaxed);
     let idle_ms = options.idle_ms.map_or(longest, |idle| idle.min(longest));
-    let mut cursor = Cursor { index: index.into(), rows, count: options.count, idle_ms, used_at: steady_ms() };
+    let mut cursor = Cursor { index: index.into(), rows, json, count: options.count, idle_ms, used_at: steady_ms() };
     let random = cx.random();
     cx.instance().search.with_cursors(|cursors| cursors.expire(steady_ms()));
     cx.reply.array(2);
     // As in RediSearch, a cursor ends with a piece that is not full.
-    if show_rows(cx.reply, &mut cursor.rows, cursor.count, 0) < cursor.count {
+    if show_expanded(cx.reply, &mut cursor.rows, cursor.count, cursor.json.as_deref()) < cursor.count {
         cx.reply.int(0);
         return Ok(());
     }
@@ -36,11 +41,20 @@ pub(super) fn begin(cx: &mut Ctx<'_>, index: &[u8], options: &CursorOptions, row
 
 /// Writes the next rows and returns their number; `entries` more follow in the map of RESP3.
 pub(super) fn show_rows(reply: &mut Reply, rows: &mut Rows, count: usize, entries: usize) -> usize {
+    show(reply, rows, count, (entries, None))
+}
+
+/// [`show_rows`]; for FORMAT EXPAND, `json` says which columns show JSON.
+pub(super) fn show_expanded(reply: &mut Reply, rows: &mut Rows, count: usize, json: Option<&[bool]>) -> usize {
+    show(reply, rows, count, (0, json))
+}
+
+fn show(reply: &mut Reply, rows: &mut Rows, count: usize, (entries, json): (usize, Option<&[bool]>)) -> usize {
     let total = rows.total();
     let piece = rows.read(count);
     let is_map = reply.is_resp3();
     if is_map {
-        show::begin_map(reply, total, piece.len(), entries);
+        show::begin_map(reply, total, (piece.len(), json.is_some()), entries);
     } else {
         reply.array(1 + piece.len());
         reply.int(total as i64);
@@ -50,11 +64,15 @@ pub(super) fn show_rows(reply: &mut Reply, rows: &mut Rows, count: usize, entrie
             reply.map(2);
             reply.simple("extra_attributes");
         }
-        let given = rows.columns().iter().zip(values).filter_map(|(name, value)| Some((name, value.as_ref()?)));
+        let columns = rows.columns().iter().zip(values).enumerate();
+        let given = columns.filter_map(|(at, (name, value))| Some((at, name, value.as_ref()?)));
         reply.map(given.clone().count());
-        for (name, value) in given {
+        for (at, name, value) in given {
             reply.bulk(name.as_bytes());
-            datum(reply, value);
+            match json {
+                Some(json) => expand::datum(reply, value, json.get(at).copied().unwrap_or(false)),
+                None => datum(reply, value),
+            }
         }
         if is_map {
             reply.simple("values");
@@ -104,7 +122,7 @@ pub(super) fn read(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     let mut cursor = taken.ok_or(Error::Static("Cursor not found"))?;
     cx.reply.array(2);
     let count = count.filter(|count| *count > 0).unwrap_or(cursor.count);
-    if show_rows(cx.reply, &mut cursor.rows, count, 0) < count {
+    if show_expanded(cx.reply, &mut cursor.rows, count, cursor.json.as_deref()) < count {
         cx.reply.int(0);
         return Ok(());
     }

@@ -1,6 +1,6 @@
 //! The fields of a schema.
 
-use query_engine::{Field, FieldKind};
+use query_engine::{Field, FieldKind, Surface};
 
 use super::vector;
 use super::words::{MAX_ECHO, Words, bad};
@@ -60,11 +60,27 @@ fn kind(words: &mut Words<'_>, name: &str, source: Source) -> Result<FieldKind> 
         () if words.take("NUMERIC") => Ok(FieldKind::Numeric),
         () if words.take("GEO") => Ok(FieldKind::Geo),
         () if words.take("VECTOR") => Ok(FieldKind::Vector(vector::parse(words)?)),
-        () if words.take("GEOSHAPE") => Err(Error::Message(format!(
-            "GEOSHAPE fields are not supported (field `{name}`): expected TEXT, TAG, NUMERIC, GEO or VECTOR"
-        ))),
+        () if words.take("GEOSHAPE") => {
+            let is_flat = words.take("FLAT");
+            let _ = !is_flat && words.take("SPHERICAL");
+            Ok(FieldKind::Shape(if is_flat { Surface::Flat } else { Surface::Spherical }))
+        }
         () => Err(Error::Message(format!("Invalid field type for field `{name}`"))),
     }
+}
+
+/// Whether a word names the one way to read a word's sound, which serves all of these languages. Always true.
+///
+/// # Errors
+/// It names none.
+fn is_matcher(word: &[u8]) -> Result<bool> {
+    if matches!(word, b"dm:en" | b"dm:pt" | b"dm:fr" | b"dm:es") {
+        return Ok(true);
+    }
+    Err(Error::Static(
+        "Matcher Format: <2 chars algorithm>:<2 chars language>. Support algorithms: double metaphone (dm). Supported languages: English (en), \
+         French (fr), Portuguese (pt) and Spanish (es)",
+    ))
 }
 
 /// The options behind a field's type; returns those that have no effect.
@@ -75,7 +91,7 @@ fn options(words: &mut Words<'_>, field: &mut Field) -> Result<Vec<&'static str>
     loop {
         match &mut field.kind {
             _ if is_behind => {}
-            FieldKind::Text { weight, stem } => {
+            FieldKind::Text { weight, stem, phonetic } => {
                 if words.take("WEIGHT") {
                     *weight = words.number("WEIGHT")?;
                     if !weight.is_finite() || *weight < 0.0 {
@@ -88,7 +104,8 @@ fn options(words: &mut Words<'_>, field: &mut Field) -> Result<Vec<&'static str>
                     continue;
                 }
                 if words.take("PHONETIC") {
-                    return Err(Error::Message(format!("PHONETIC is not supported (field `{}`)", field.name)));
+                    *phonetic = is_matcher(words.next().ok_or(Error::Static("PHONETIC requires an argument"))?)?;
+                    continue;
                 }
             }
             FieldKind::Tag { separator, case_sensitive } => {
@@ -107,7 +124,7 @@ fn options(words: &mut Words<'_>, field: &mut Field) -> Result<Vec<&'static str>
                     continue;
                 }
             }
-            FieldKind::Numeric | FieldKind::Geo => {}
+            FieldKind::Numeric | FieldKind::Geo | FieldKind::Shape(_) => {}
             // Distances sort, not vectors.
             FieldKind::Vector(_) => {
                 field.index_missing |= words.take("INDEXMISSING");

@@ -56,9 +56,10 @@ impl<'a> Request<'a> {
         let most = cx.instance().search.options.max_results.load(Relaxed);
         while !words.is_empty() {
             if !request.common.take(&mut words)? && !request.marking.take(&mut words)? {
-                request.take(&mut words, most, cx.reply.is_resp3())?;
+                request.take(&mut words, most)?;
             }
         }
+        request.common.complete(cx.reply.is_resp3())?;
         if request.explains && !request.with_scores {
             return Err(Error::Static("EXPLAINSCORE must be accompanied with WITHSCORES"));
         }
@@ -71,7 +72,7 @@ impl<'a> Request<'a> {
         Ok(request)
     }
 
-    fn take(&mut self, words: &mut Words<'a>, most: u64, is_resp3: bool) -> Result {
+    fn take(&mut self, words: &mut Words<'a>, most: u64) -> Result {
         let position = words.at() - 2;
         match () {
             () if words.take("NOCONTENT") => self.no_content = true,
@@ -112,9 +113,6 @@ impl<'a> Request<'a> {
             }
             () if words.take("FILTER") => self.filters.push(numeric_filter(words)?),
             () if words.take("GEOFILTER") => self.filters.push(geo_filter(words)?),
-            () if words.take("FORMAT") => {
-                format(words, is_resp3)?;
-            }
             () => {
                 let unknown = words.shown();
                 return Err(Error::Message(format!("Unknown argument `{unknown}` at position {position} for <main>")));
@@ -144,16 +142,6 @@ impl<'a> Request<'a> {
             query = query.and(self.common.parse(engine, filter.as_bytes())?);
         }
         Ok(query)
-    }
-}
-
-/// `STRING` or `EXPAND`, behind FORMAT.
-pub(super) fn format(words: &mut Words<'_>, is_resp3: bool) -> Result {
-    match () {
-        () if words.is_empty() => Err(Error::Static("Need an argument for FORMAT")),
-        () if words.take("STRING") => Ok(()),
-        () if words.take("EXPAND") && !is_resp3 => Err(Error::Static("EXPAND format is only supported with RESP3")),
-        () => Err(Error::Message(format!("FORMAT {} is not supported", words.shown()))),
     }
 }
 
@@ -217,8 +205,9 @@ pub(super) fn answer(cx: &mut Ctx<'_>, index: &SearchIndex, request: &Request<'_
 }
 
 pub(super) fn run(cx: &Ctx<'_>, index: &SearchIndex, request: &Request<'_>, deadline: Deadline) -> Result<Hits> {
-    index.note_dialect(request.common.dialect);
+    index.note_dialect(request.common.query_dialect);
     let (engine, definition) = (index.engine(), index.definition());
+    request.common.check_source(definition.source)?;
     if request.marking.is_on() && definition.options.contains(&"NOHL") {
         return Err(Error::Static("Cannot use highlight/summarize because NOOFSETS was specified at index level"));
     }

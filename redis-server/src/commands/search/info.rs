@@ -3,7 +3,7 @@
 use std::sync::atomic::Ordering::Relaxed;
 
 use query_engine::vector::{Algorithm, VectorOptions};
-use query_engine::{Field, FieldKind, Index};
+use query_engine::{Field, FieldKind, Index, Surface};
 
 use super::{NO_INDEX, default_deadline, index_for, refresh};
 use crate::command::{Args, Result};
@@ -22,7 +22,9 @@ pub(super) fn info(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     let keys = cx.instance().database(0).len();
     let cursors = cx.instance().search.with_cursors(|cursors| (cursors.len(), cursors.of(index.name())));
     let reply = &mut *cx.reply;
-    reply.map(34 + usize::from(definition.has_stop_words));
+    // A temporary index has no garbage collector in RediSearch.
+    let is_collected = !index.is_temporary();
+    reply.map(33 + usize::from(is_collected) + usize::from(definition.has_stop_words));
     reply.simple("index_name");
     reply.bulk(index.name());
     reply.simple("index_options");
@@ -53,9 +55,11 @@ pub(super) fn info(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     let stop_words: Option<Vec<Box<[u8]>>> =
         definition.has_stop_words.then(|| engine.schema().stop_words.iter().map(Into::into).collect());
     drop(engine);
-    reply.simple("gc_stats");
-    reply.map(GC.len());
-    GC.iter().for_each(|name| number(reply, name, 0.0));
+    if is_collected {
+        reply.simple("gc_stats");
+        reply.map(GC.len());
+        GC.iter().for_each(|name| number(reply, name, 0.0));
+    }
     reply.simple("cursor_stats");
     reply.map(4);
     for (name, value) in [
@@ -153,6 +157,7 @@ fn attribute(reply: &mut Reply, field: &Field, source: &SourceField) {
     let options = match &field.kind {
         FieldKind::Text { .. } | FieldKind::Tag { .. } => 1,
         FieldKind::Numeric | FieldKind::Geo => 0,
+        FieldKind::Shape(_) => 1,
         FieldKind::Vector(VectorOptions { algorithm: Algorithm::Flat { .. }, .. }) => 4,
         FieldKind::Vector(VectorOptions { algorithm: Algorithm::Hnsw { .. }, .. }) => 6,
     };
@@ -179,6 +184,14 @@ fn attribute(reply: &mut Reply, field: &Field, source: &SourceField) {
         }
         FieldKind::Numeric => reply.simple("NUMERIC"),
         FieldKind::Geo => reply.simple("GEO"),
+        FieldKind::Shape(surface) => {
+            reply.simple("GEOSHAPE");
+            reply.simple("coord_system");
+            reply.simple(match surface {
+                Surface::Flat => "FLAT",
+                Surface::Spherical => "SPHERICAL",
+            });
+        }
         FieldKind::Vector(options) => vector(reply, options),
     }
     if is_map {
@@ -234,7 +247,7 @@ fn sizes(reply: &mut Reply, engine: &Index, records: u64) {
     number(reply, "tag_overhead_sz_mb", megabytes(memory.tags));
     number(reply, "text_overhead_sz_mb", megabytes(memory.words));
     number(reply, "total_index_memory_sz_mb", megabytes(memory.total()));
-    number(reply, "geoshapes_sz_mb", 0.0);
+    number(reply, "geoshapes_sz_mb", megabytes(memory.shapes));
     let part = |whole: f64, of: u64| whole / of as f64;
     number(reply, "records_per_doc_avg", part(records as f64, engine.len() as u64));
     number(reply, "bytes_per_record_avg", part(inverted as f64, records));

@@ -238,7 +238,7 @@ pub(super) fn drop(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     if args.len() > 3 {
         return Err(Error::WrongArity("FT.DROP".into()));
     }
-    create::drop(cx, args.at(1), !keeps_documents(args))
+    create::drop(cx, args, !keeps_documents(args))
 }
 
 fn keeps_documents(args: Args<'_>) -> bool {
@@ -247,7 +247,7 @@ fn keeps_documents(args: Args<'_>) -> bool {
 
 /// `FT._DROPIFX index [KEEPDOCS]`
 pub(super) fn drop_if_there(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
-    if is_absent(cx, args) { Ok(()) } else { create::drop(cx, args.at(1), !keeps_documents(args)) }
+    if is_absent(cx, args) { Ok(()) } else { create::drop(cx, args, !keeps_documents(args)) }
 }
 
 /// `FT._DROPINDEXIFX index [DD]`

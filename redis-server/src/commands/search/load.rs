@@ -1,6 +1,6 @@
 //! The documents of an answer, read from the keys.
 
-use query_engine::{Datum, FieldKind, Hit, Hits, Marks, SortKey, Summary, highlight, summarize};
+use query_engine::{Datum, FieldKind, FoundWord, Hit, Hits, Marks, SortKey, Summary, highlight, summarize};
 
 use super::Deadline;
 use super::find::Request;
@@ -124,15 +124,16 @@ impl<'a> Marking<'a> {
         &self,
         (name, kind): (&[u8], Option<&FieldKind>),
         text: Vec<u8>,
-        words: &[query_engine::FoundWord],
+        words: &[FoundWord],
         index: &SearchIndex,
     ) -> Vec<u8> {
-        let unstemmed: Vec<_>;
+        let own: Vec<_>;
         let words = match kind {
-            Some(FieldKind::Text { stem: true, .. }) => words,
-            Some(FieldKind::Text { .. }) => {
-                unstemmed = words.iter().filter(|word| !word.is_stem()).cloned().collect();
-                &unstemmed
+            Some(FieldKind::Text { stem: true, phonetic: true, .. }) => words,
+            Some(FieldKind::Text { stem, phonetic, .. }) => {
+                let is_own = |word: &&FoundWord| (*stem || !word.is_stem()) && (*phonetic || !word.is_phonetic());
+                own = words.iter().filter(is_own).cloned().collect();
+                &own
             }
             _ => &[],
         };
@@ -203,6 +204,9 @@ impl<'l> Loader<'l> {
         match (text, &field.kind) {
             (None, _) => SortKey::Missing,
             (Some(text), FieldKind::Numeric) => SortKey::parse(&text),
+            // The index keeps no key of a shape, not even of a sortable one.
+            (Some(_), FieldKind::Shape(_)) if field.is_sortable => SortKey::Missing,
+            (Some(text), FieldKind::Shape(_)) => SortKey::Text(text.into()),
             (Some(text), _) => SortKey::Text(String::from_utf8_lossy(&text).to_lowercase().into_bytes().into()),
         }
     }

@@ -6,6 +6,7 @@ mod config;
 mod create;
 mod cursor;
 mod dictionary;
+mod expand;
 mod explain;
 mod fields;
 mod find;
@@ -19,10 +20,12 @@ mod sections;
 mod show;
 mod spell;
 mod suggest;
+mod temporary;
 mod vector;
 mod words;
 
 pub(in crate::commands) use sections::describe;
+pub(crate) use temporary::end_idle;
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
@@ -52,6 +55,7 @@ fn index_for(cx: &Ctx<'_>, args: Args<'_>, unknown: &str) -> Result<Arc<SearchIn
     let index = cx.instance().search.index(args.at(1));
     let index = index.ok_or_else(|| Error::Message(unknown.to_owned()))?;
     permitted(cx, args)?;
+    index.touch(steady_ms());
     Ok(index)
 }
 
@@ -139,8 +143,12 @@ const CURSOR: &[Definition] = &[
 
 #[rustfmt::skip]
 const DEBUG: &[Definition] = &[
+    query(sub("dump_geomidx",      4, catalog::shapes,  Flags::ADMIN, &[])),
     query(sub("gc_forceinvoke",   -3, catalog::compact, Flags::ADMIN, &[])),
     query(sub("gc_forcebginvoke", -3, catalog::compact, Flags::ADMIN, &[])),
+    sub("ttl",        3, temporary::time_left, Flags::ADMIN, &[]),
+    sub("ttl_expire", 3, temporary::expire,    Flags::ADMIN, &[]),
+    sub("ttl_pause",  3, temporary::pause,     Flags::ADMIN, &[]),
 ];
 
 /// The table.

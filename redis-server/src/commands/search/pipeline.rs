@@ -48,14 +48,15 @@ impl<'a> Request<'a> {
         let most = cx.instance().search.options.max_rows.load(Relaxed);
         while !words.is_empty() {
             if !request.common.take(&mut words)? {
-                request.take(&mut words, most, cx.reply.is_resp3())?;
+                request.take(&mut words, most)?;
             }
         }
+        request.common.complete(cx.reply.is_resp3())?;
         request.bound_sorts();
         Ok(request)
     }
 
-    fn take(&mut self, words: &mut Words<'a>, most: u64, is_resp3: bool) -> Result {
+    fn take(&mut self, words: &mut Words<'a>, most: u64) -> Result {
         let position = words.at() - 2;
         match () {
             () if words.take("LOAD") => self.take_load(words)?,
@@ -98,7 +99,6 @@ impl<'a> Request<'a> {
             () if words.take("ADDSCORES") => self.with_scores = true,
             // The pipeline is the same either way.
             () if words.take("WITHCOUNT") || words.take("WITHOUTCOUNT") => {}
-            () if words.take("FORMAT") => super::find::format(words, is_resp3)?,
             () if words.take("HIGHLIGHT") => return Err(unsupported("HIGHLIGHT")),
             () if words.take("SUMMARIZE") => return Err(unsupported("SUMMARIZE")),
             () if words.take("RETURN") => return Err(unsupported("RETURN")),

@@ -9,10 +9,19 @@ use super::words::{Words, bad};
 use crate::command::Result;
 use crate::exec::Ctx;
 use crate::protocol::error::Error;
+use crate::search::Source;
+
+/// The first dialect that shows all values of a path.
+const EXPAND_DIALECT: u64 = 3;
 
 /// Options of FT.SEARCH, FT.AGGREGATE and FT.EXPLAIN.
 pub(super) struct Common<'a> {
+    /// How values are shown.
     pub(super) dialect: u64,
+    /// How the query is read.
+    pub(super) query_dialect: u64,
+    /// FORMAT EXPAND.
+    pub(super) expands: bool,
     pub(super) verbatim: bool,
     pub(super) keep_stop_words: bool,
     pub(super) language: Option<Language>,
@@ -28,6 +37,8 @@ impl<'a> Common<'a> {
         let options = &cx.instance().search.options;
         Self {
             dialect: options.dialect.load(Relaxed),
+            query_dialect: options.dialect.load(Relaxed),
+            expands: false,
             verbatim: false,
             keep_stop_words: false,
             language: None,
@@ -64,7 +75,14 @@ impl<'a> Common<'a> {
                     .ok()
                     .filter(|dialect| (1..=4).contains(dialect))
                     .ok_or(Error::Static("DIALECT requires a non negative integer >=1 and <= 4"))?;
+                self.query_dialect = self.dialect;
+                // The other order of both is accepted, as by RediSearch.
+                if self.expands && self.query_dialect < EXPAND_DIALECT {
+                    let why = format!("EXPAND format requires dialect {EXPAND_DIALECT} or greater");
+                    return Err(Error::Message(why));
+                }
             }
+            () if words.take("FORMAT") => self.expands = format(words)?,
             () if words.take("TIMEOUT") => {
                 let why = "TIMEOUT requires a non negative integer";
                 self.timeout_ms = words.number("TIMEOUT").map_err(|_| Error::Static(why))?;
@@ -90,6 +108,25 @@ impl<'a> Common<'a> {
         Ok(true)
     }
 
+    /// Behind all options: FORMAT EXPAND shows values as dialect 3 does, also where the query is read by an older one.
+    pub(super) fn complete(&mut self, is_resp3: bool) -> Result {
+        if self.expands && !is_resp3 {
+            return Err(Error::Static("EXPAND format is only supported with RESP3"));
+        }
+        if self.expands {
+            self.dialect = self.dialect.max(EXPAND_DIALECT);
+        }
+        Ok(())
+    }
+
+    /// Hashes have nothing that expands.
+    pub(super) fn check_source(&self, source: Source) -> Result {
+        if self.expands && source != Source::Json {
+            return Err(Error::Static("EXPAND format is only supported with JSON"));
+        }
+        Ok(())
+    }
+
     pub(super) fn deadline(&self) -> Deadline {
         Deadline::after(self.timeout_ms)
     }
@@ -97,13 +134,13 @@ impl<'a> Common<'a> {
     /// Reads a query for an index.
     pub(super) fn parse(&self, index: &Index, text: &[u8]) -> Result<Query> {
         let options = ParseOptions {
-            dialect: match self.dialect {
+            dialect: match self.query_dialect {
                 ..=1 => Dialect::One,
                 2 => Dialect::Two,
                 3 => Dialect::Three,
                 _ => Dialect::Four,
             },
-            params: if self.dialect >= 2 { &self.params } else { &[] },
+            params: if self.query_dialect >= 2 { &self.params } else { &[] },
             language: self.language,
             verbatim: self.verbatim,
             keep_stop_words: self.keep_stop_words,
@@ -124,6 +161,16 @@ impl<'a> Common<'a> {
             is_over: Some(is_over),
             ..SearchOptions::default()
         }
+    }
+}
+
+/// `STRING` or `EXPAND`, behind FORMAT; true for the latter.
+fn format(words: &mut Words<'_>) -> Result<bool> {
+    match () {
+        () if words.is_empty() => Err(Error::Static("Need an argument for FORMAT")),
+        () if words.take("STRING") => Ok(false),
+        () if words.take("EXPAND") => Ok(true),
+        () => Err(Error::Message(format!("FORMAT {} is not supported", words.shown()))),
     }
 }
 

@@ -14,6 +14,7 @@ const TYPES: &[Type] = &[
     ("Numeric", |kind| matches!(kind, FieldKind::Numeric)),
     ("Tag", |kind| matches!(kind, FieldKind::Tag { .. })),
     ("Geo", |kind| matches!(kind, FieldKind::Geo)),
+    ("Geoshape", |kind| matches!(kind, FieldKind::Shape(_))),
     ("Vector", |kind| matches!(kind, FieldKind::Vector(_))),
 ];
 

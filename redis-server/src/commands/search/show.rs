@@ -2,23 +2,24 @@
 
 use query_engine::{Explanation, Hit, SortKey};
 
+use super::expand;
 use super::find::Request;
 use super::load::{Loaded, Shown};
 use crate::command::Result;
 use crate::exec::Ctx;
 use crate::protocol::Reply;
 use crate::protocol::number::format_f64;
-use crate::search::SearchIndex;
+use crate::search::{Definition, SearchIndex};
 
-/// The head of an answer's map in RESP3, up to its results; `entries` more follow the warnings.
-pub(super) fn begin_map(reply: &mut Reply, total: u64, results: usize, entries: usize) {
+/// The head of an answer's map in RESP3, up to its results, whose values are those of FORMAT EXPAND if it `expands`; `entries` more follow the warnings.
+pub(super) fn begin_map(reply: &mut Reply, total: u64, (results, expands): (usize, bool), entries: usize) {
     reply.map(5 + entries);
     reply.simple("attributes");
     reply.array(0);
     reply.simple("total_results");
     reply.int(total as i64);
     reply.simple("format");
-    reply.simple("STRING");
+    reply.simple(if expands { "EXPAND" } else { "STRING" });
     reply.simple("results");
     reply.array(results);
 }
@@ -53,10 +54,11 @@ pub(super) fn hits_and(
     let gone = (0..hits.hits.len()).filter(|at| is_gone(*at)).count();
     let (count, total) = (hits.hits.len() - gone, hits.total.saturating_sub(gone as u64));
     let is_numeric = |hit: &Hit| matches!(hit.sort_key, Some(SortKey::Number(_)));
+    let definition = index.definition();
     let reply = &mut *cx.reply;
     let shown = hits.hits.iter().enumerate().filter(|(at, _)| !is_gone(*at));
     if reply.is_resp3() {
-        begin_map(reply, total, count, entries);
+        begin_map(reply, total, (count, request.common.expands), entries);
         for (at, hit) in shown {
             let document = documents.get(at).and_then(Option::as_ref);
             let parts = [request.shows_scores(), request.with_payloads, request.shows_keys(), document.is_some()];
@@ -66,7 +68,11 @@ pub(super) fn hits_and(
             each(reply, index, request, hit, is_numeric(hit), Some(["score", "payload", "sortkey"]));
             if let Some(document) = document {
                 reply.simple("extra_attributes");
-                fields(reply, document);
+                if request.common.expands {
+                    expanded(reply, &definition, request, hit, document);
+                } else {
+                    fields(reply, document);
+                }
             }
             reply.simple("values");
             reply.array(0);
@@ -165,5 +171,14 @@ pub(super) fn fields(reply: &mut Reply, fields: &Shown) {
     for (name, value) in fields {
         reply.bulk(name);
         reply.bulk(value);
+    }
+}
+
+/// [`fields`] for FORMAT EXPAND.
+fn expanded(reply: &mut Reply, definition: &Definition, request: &Request<'_>, hit: &Hit, fields: &Shown) {
+    reply.map(fields.len());
+    for (name, value) in fields {
+        reply.bulk(name);
+        expand::field(reply, definition, request, hit, (name, value));
     }
 }

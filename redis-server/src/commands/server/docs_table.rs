@@ -189,7 +189,7 @@ pub(super) const DOCS: &[Doc] = &[
     doc("ft.dictdel", "1.4.0", "O(1)", "Removes words from a dictionary", "dict term..."),
     doc("ft.dictdump", "1.4.0", "O(N)", "Returns the words of a dictionary", "dict"),
     doc("ft.drop", "1.0.0", "O(N)", "Removes an index and its documents; use FT.DROPINDEX", "index [KEEPDOCS]"),
-    doc("ft.dropindex", "2.0.0", "O(N)", "Removes an index, and its documents if asked", "index [DD]"),
+    doc("ft.dropindex", "2.0.0", "O(N)", "Removes an index, and its documents if asked, or if it is temporary", "index [DD]"),
     doc("ft.explain", "1.0.0", "O(1)", "Returns the tree of a query", "index query [DIALECT dialect:i]"),
     doc("ft.explaincli", "1.0.0", "O(1)", "Returns the tree of a query in lines", "index query [DIALECT dialect:i]"),
     doc("ft.get", "1.0.0", "O(1)", "Returns a document; use HGETALL", "index document"),

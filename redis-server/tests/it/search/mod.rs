@@ -7,7 +7,10 @@ mod hostile;
 mod judged;
 mod kills;
 mod model;
+mod phonetic;
 mod recorded;
+mod shapes;
+mod temporary;
 mod vectors;
 
 use std::collections::BTreeSet;

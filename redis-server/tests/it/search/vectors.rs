@@ -97,3 +97,47 @@ fn json_has_vectors_as_numbers() {
     let query = "FT.SEARCH j '*=>[KNN 5 @v $q AS s]' PARAMS 2 q aaa>aaa> SORTBY s NOCONTENT DIALECT 2";
     assert_eq!(line(&run(client, query)), "[3 a c b]");
 }
+
+/// Of several vectors of a document the nearest one counts. The answers are those of RediSearch 2.10.5.
+#[test]
+fn documents_of_json_may_have_several_vectors() {
+    let server = Server::start();
+    let client = &mut server.connect();
+    for algorithm in ["FLAT", "HNSW"] {
+        run(client, "FLUSHALL");
+        let vector = format!("VECTOR {algorithm} 6 TYPE INT8 DIM 2 DISTANCE_METRIC L2");
+        run(client, &format!("FT.CREATE i ON JSON SCHEMA $.v[*].vec AS v {vector} $.one AS one {vector} $.t AS t TAG"));
+        let documents = [
+            ("a", r#"{"v":[{"vec":[97,97]},{"vec":[101,101]}],"t":"p"}"#),
+            ("b", r#"{"v":[{"vec":[98,98]},{"vec":null},{"w":1}],"t":"q"}"#),
+            ("none", r#"{"v":[],"one":[1,2]}"#),
+            ("null", r#"{"v":null,"one":null}"#),
+            // These are not indexed.
+            ("number", r#"{"v":[{"vec":[97,97]},{"vec":1}]}"#),
+            ("size", r#"{"v":[{"vec":[97,97]},{"vec":[97]}]}"#),
+            ("text", r#"{"v":[{"vec":[97,"x"]}]}"#),
+            ("wrapped", r#"{"one":[[1,2]]}"#),
+        ];
+        for (key, document) in documents {
+            client.send(&["JSON.SET", key, "$", document]);
+            drop(client.reply());
+        }
+        for (query, expected) in [
+            ("'*=>[KNN 10 @v $q AS s]' PARAMS 2 q aa SORTBY s RETURN 1 s", "[2 a [s 0] b [s 2]]"),
+            ("'*=>[KNN 10 @v $q AS s]' PARAMS 2 q ee SORTBY s RETURN 1 s", "[2 a [s 0] b [s 18]]"),
+            ("'*=>[KNN 1 @v $q AS s]' PARAMS 2 q cc SORTBY s RETURN 1 s", "[1 b [s 2]]"),
+            ("'@t:{p|q}=>[KNN 2 @v $q AS s]' PARAMS 2 q ee SORTBY s RETURN 1 s", "[2 a [s 0] b [s 18]]"),
+            ("'@v:[VECTOR_RANGE 40 $q]=>{$yield_distance_as: s}' PARAMS 2 q aa SORTBY s NOCONTENT", "[2 a b]"),
+            ("* NOCONTENT LIMIT 0 0", "[4]"),
+        ] {
+            let reply = run(client, &format!("FT.SEARCH i {query} DIALECT 2"));
+            assert_eq!(line(&reply), expected, "{algorithm}: {query}");
+        }
+        client.send(&["JSON.SET", "a", "$", r#"{"v":[{"vec":[103,103]}]}"#]);
+        drop(client.reply());
+        let query = "FT.SEARCH i '*=>[KNN 10 @v $q AS s]' PARAMS 2 q aa SORTBY s RETURN 1 s DIALECT 2";
+        assert_eq!(line(&run(client, query)), "[2 b [s 2] a [s 72]]", "{algorithm}");
+        run(client, "DEL a");
+        assert_eq!(line(&run(client, query)), "[1 b [s 2]]", "{algorithm}");
+    }
+}
