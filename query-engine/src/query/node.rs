@@ -62,6 +62,8 @@ pub(crate) enum Kind {
     Fuzzy {
         text: Vec<u8>,
         distance: u8,
+        /// Also the empty word.
+        finds_empty: bool,
     },
     Numeric {
         field: FieldName,
@@ -124,7 +126,8 @@ pub(crate) struct Node {
     pub(crate) weight: f64,
     /// The most words between those of a phrase, if limited.
     pub(crate) slop: Option<u32>,
-    pub(crate) in_order: bool,
+    /// Whether the words of a phrase stand in their order, if that is said.
+    pub(crate) in_order: Option<bool>,
     /// Is not expanded to stems.
     pub(crate) verbatim: bool,
 }
@@ -135,7 +138,7 @@ impl Node {
     }
 
     pub(crate) fn with(kind: Kind, children: Vec<Self>) -> Self {
-        Self { kind, children, fields: ALL_FIELDS, weight: 1.0, slop: None, in_order: false, verbatim: false }
+        Self { kind, children, fields: ALL_FIELDS, weight: 1.0, slop: None, in_order: None, verbatim: false }
     }
 
     pub(crate) fn token(text: impl Into<Vec<u8>>) -> Self {

@@ -19,15 +19,16 @@ use crate::search::Cursor;
 pub(super) fn begin(cx: &mut Ctx<'_>, index: &[u8], options: &CursorOptions, rows: Rows) -> Result {
     let longest = cx.instance().search.options.cursor_idle_ms.load(Relaxed);
     let idle_ms = options.idle_ms.map_or(longest, |idle| idle.min(longest));
-    let mut cursor = Cursor { index: index.into(), rows, count: options.count, idle_ms, used_at: steady_ms() };
+    let mut rows = rows;
     let random = cx.random();
     cx.instance().search.with_cursors(|cursors| cursors.expire(steady_ms()));
     cx.reply.array(2);
     // As in RediSearch, a cursor ends with a piece that is not full.
-    if show_rows(cx.reply, &mut cursor.rows, cursor.count, 0) < cursor.count {
+    if show_rows(cx.reply, &mut rows, options.count, 0) < options.count {
         cx.reply.int(0);
         return Ok(());
     }
+    let cursor = Cursor { index: index.into(), rows: Some(rows), count: options.count, idle_ms, used_at: steady_ms() };
     let number = cx.instance().search.with_cursors(|cursors| cursors.add(|| random.number(), cursor));
     let number = number.ok_or(Error::Static("Too many cursors allocated for index"))?;
     cx.reply.int(number as i64);
@@ -68,6 +69,24 @@ pub(super) fn show_rows(reply: &mut Reply, rows: &mut Rows, count: usize, entrie
     piece.len()
 }
 
+/// Writes the answer of rows whose content is not wanted.
+pub(super) fn show_nothing(reply: &mut Reply, rows: &Rows) {
+    let total = rows.total();
+    if !reply.is_resp3() {
+        reply.array(1);
+        reply.int(total as i64);
+        return;
+    }
+    show::begin_map(reply, total, rows.left(), 0);
+    for _ in 0..rows.left() {
+        reply.map(1);
+        reply.simple("values");
+        reply.array(0);
+    }
+    let failure = rows.failure().map(ToString::to_string);
+    show::end_map(reply, rows.is_partial(), failure.as_deref());
+}
+
 fn datum(reply: &mut Reply, value: &Datum) {
     match value {
         Datum::Null => reply.null(),
@@ -75,7 +94,7 @@ fn datum(reply: &mut Reply, value: &Datum) {
             reply.array(items.len());
             items.iter().for_each(|item| datum(reply, item));
         }
-        Datum::Number(_) | Datum::Text(_) => reply.bulk(&value.bytes()),
+        Datum::Number(_) | Datum::Text(_) | Datum::Shown(..) => reply.bulk(&value.bytes()),
     }
 }
 
@@ -86,7 +105,12 @@ fn number(args: Args<'_>) -> Result<u64> {
 /// `FT.CURSOR READ index cursor [COUNT rows]`
 pub(super) fn read(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     let number = number(args)?;
-    let index = index_for(cx, args.from(1), NO_INDEX)?;
+    // A cursor outlives its index, to tell that it is gone.
+    let index = match index_for(cx, args.from(1), NO_INDEX) {
+        Ok(index) => index.name().to_vec(),
+        Err(_) if cx.instance().search.index(args.at(2)).is_none() => args.at(2).to_vec(),
+        Err(error) => return Err(error),
+    };
     let mut words = Words::new(args, 4);
     let count: Option<usize> = if words.take("COUNT") { Some(words.number("COUNT")?) } else { None };
     if !words.is_empty() {
@@ -95,16 +119,22 @@ pub(super) fn read(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     let taken = cx.instance().search.with_cursors(|cursors| {
         cursors.expire(steady_ms());
         let cursor = cursors.take(number)?;
-        if *cursor.index == *index.name() {
+        if *cursor.index == *index {
             return Some(cursor);
         }
         cursors.put_back(number, cursor);
         None
     });
-    let mut cursor = taken.ok_or(Error::Static("Cursor not found"))?;
+    let Some(mut cursor) = taken else {
+        index_for(cx, args.from(1), NO_INDEX)?;
+        return Err(Error::Static("Cursor not found"));
+    };
+    let Some(rows) = &mut cursor.rows else {
+        return Err(Error::Static("The index was dropped while the cursor was idle"));
+    };
     cx.reply.array(2);
     let count = count.filter(|count| *count > 0).unwrap_or(cursor.count);
-    if show_rows(cx.reply, &mut cursor.rows, count, 0) < count {
+    if show_rows(cx.reply, rows, count, 0) < count {
         cx.reply.int(0);
         return Ok(());
     }
