@@ -84,7 +84,12 @@ impl fmt::Display for DocumentError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let expected = match &self.expected {
             Expected::Number => return write!(f, "Invalid numeric value: '{}'", self.value),
-            Expected::Place => return f.write_str("Invalid geo string"),
+            Expected::Place => {
+                return match numbers(&self.value) {
+                    Some((one, other)) => write!(f, "Invalid geo coordinates: {one:.6}, {other:.6}"),
+                    None => f.write_str("Invalid geo string"),
+                };
+            }
             Expected::Text => "a string",
             Expected::Shape(error) => return write!(f, "Error indexing geoshape: {error}"),
             Expected::Vector { given, expected } => {
@@ -96,6 +101,12 @@ impl fmt::Display for DocumentError {
 }
 
 impl std::error::Error for DocumentError {}
+
+/// The two numbers of a place that is not on the map.
+fn numbers(place: &str) -> Option<(f64, f64)> {
+    let (one, other) = place.split_once([',', ' '])?;
+    Some((one.trim().parse().ok()?, other.trim().parse().ok()?))
+}
 
 /// The longest part of a value that an error shows.
 const SHOWN: usize = 64;

@@ -37,7 +37,8 @@ pub mod vector_set;
 pub use aggregate::{AggregateError, Aggregation, Fetch, KEY, Reducer, ReducerKind, Rows, SCORE, Step};
 pub use document::{Document, DocumentError, Expected, Value};
 pub use eval::{
-    DistanceOrder, Explanation, Hit, Hits, Level, Limits, Load, MAX_WINDOW, Scorer, SearchError, SearchOptions, SortBy,
+    DistanceOrder, Explanation, Hit, Hits, IteratorKind, IteratorProfile, Level, Limits, Load, MAX_WINDOW, Profiler,
+    Scorer, SearchError, SearchOptions, SortBy, StepProfile,
 };
 pub use expr::{Datum, Expression, ExpressionError, MAX_EXPRESSION_DEPTH, Row};
 pub use index::geo::{Circle, Place};

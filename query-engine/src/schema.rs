@@ -74,6 +74,10 @@ pub struct Field {
     pub index_missing: bool,
     /// Index empty strings (TEXT and TAG).
     pub index_empty: bool,
+    /// Patterns without a fixed beginning find its words alone, no stems (WITHSUFFIXTRIE).
+    pub suffix_trie: bool,
+    /// Its values have no order among them, so queries must not ask for distances or an order of its words.
+    pub unordered: bool,
 }
 
 impl Field {
@@ -88,6 +92,8 @@ impl Field {
             indexed: true,
             index_missing: false,
             index_empty: false,
+            suffix_trie: false,
+            unordered: false,
         }
     }
 

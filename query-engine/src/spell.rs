@@ -7,6 +7,7 @@ use crate::index::Index;
 use crate::index::postings::{Cursor, Postings};
 use crate::query::{Kind, Node, Query};
 use crate::schema::FieldMask;
+use crate::text::lower;
 
 /// Words of a dictionary (FT.DICTADD); upper and lower case count.
 pub type WordList = BTreeSet<Box<[u8]>>;
@@ -68,18 +69,19 @@ impl Index {
 
     fn meant(&self, word: &[u8], fields: FieldMask, options: &SpellOptions<'_>) -> Vec<(f64, Box<[u8]>)> {
         let distance = options.distance.min(MAX_SPELL_DISTANCE);
-        let pattern = Pattern::Fuzzy(word, distance);
+        let pattern = Pattern::Fuzzy { text: word, distance, finds_empty: false };
         // Stems and groups of synonyms are no words; RediSearch names stems.
         let near = expand(self.words(), &pattern, usize::MAX).into_iter();
         let known = near.filter(|(word, _)| !matches!(word.first(), Some(b'+' | b'~' | b'<'))).filter_map(
             |(word, postings)| {
                 let count = self.count(postings, fields);
-                (count > 0).then(|| (count as f64 / self.len() as f64, Box::from(word)))
+                // As in RediSearch, other fields add to a word's score.
+                (count > 0).then(|| (self.count(postings, FieldMask::MAX) as f64 / self.len() as f64, Box::from(word)))
             },
         );
         let mut meant: Vec<(f64, Box<[u8]>)> = known.collect();
         for other in options.include.iter().flat_map(|list| list.iter()) {
-            if is_near(word, other, distance) && meant.iter().all(|(_, known)| known != other) {
+            if is_near(word, other, distance) && meant.iter().all(|(_, known)| lower(known) != lower(other)) {
                 meant.push((0.0, other.clone()));
             }
         }
@@ -104,7 +106,8 @@ impl Index {
 
 fn is_near(word: &[u8], other: &[u8], distance: u8) -> bool {
     let mut table = crate::eval::Table::new(word, distance);
-    std::str::from_utf8(other).is_ok_and(|other| table.check(other) == Ok(true))
+    // Dictionaries keep upper case; it makes no distance.
+    std::str::from_utf8(&lower(other)).is_ok_and(|other| table.check(other) == Ok(true))
 }
 
 #[cfg(test)]

@@ -11,8 +11,8 @@ pub use reducers::{Reducer, ReducerKind};
 pub use rows::Rows;
 use rows::Table;
 
-use crate::eval::SearchOptions;
-use crate::expr::{Datum, Expression, ExpressionError};
+use crate::eval::{Match, SearchOptions};
+use crate::expr::{Datum, Expression, ExpressionError, TERMS};
 use crate::index::{Index, SortKey};
 use crate::query::Query;
 
@@ -34,6 +34,8 @@ pub enum Step {
     },
     /// Leaves rows for which the expression is true.
     Filter(Expression),
+    /// Adds properties of documents (LOAD). [`Aggregation::load`] has all of their names.
+    Load(Vec<String>),
     /// Leaves one row per distinct values of some properties, with the results of reducers.
     Group {
         /// Names of properties; none makes one group of all rows.
@@ -62,12 +64,14 @@ pub enum Step {
 pub struct Aggregation<'a> {
     /// The steps in their order.
     pub steps: &'a [Step],
-    /// Further properties of answers (LOAD). Those that steps name need not be among them.
+    /// Properties whose value is the document's own (LOAD). Those that no [`Step::Load`] names stand before all others.
     pub load: &'a [String],
     /// Adds [`SCORE`].
     pub with_scores: bool,
     /// Gives a document's property that the index does not keep, by the document's id and the property's name.
     pub fetch: Option<&'a Fetch<'a>>,
+    /// Asks [`Self::fetch`] also for values that the index keeps.
+    pub fetches_all: bool,
 }
 
 /// Gives a property by a document's id and the property's name.
@@ -111,7 +115,14 @@ impl Index {
     ) -> Result<Rows, AggregateError> {
         let (mut table, is_partial) = self.table(query, options, aggregation);
         for step in aggregation.steps {
-            table = steps::run(step, table)?;
+            table = match options.profiler {
+                Some(profiler) => profiler.step(|| {
+                    let table = steps::run(step, table);
+                    let rows = table.as_ref().map_or(0, |table| table.rows.len());
+                    (table, rows)
+                })?,
+                None => steps::run(step, table)?,
+            };
         }
         match table.failure {
             Some(why) if table.rows.is_empty() => Err(why),
@@ -129,16 +140,19 @@ impl Index {
         }
         let fields: Vec<Option<usize>> = columns.iter().map(|name| self.schema().find(name.as_bytes())).collect();
         let mut table = Table::new(columns);
-        let is_partial = self.each_scored(query, options, aggregation.with_scores, &mut |doc, score, distance| {
+        let is_partial = self.each_scored(query, options, aggregation.with_scores, &mut |found| {
+            let Match { doc, score, distance, words } = found;
             let value = |(name, field): (&String, &Option<usize>)| match name.as_str() {
                 KEY => Some(Datum::Text(doc.id.clone())),
-                SCORE if aggregation.with_scores => Some(Datum::Number(score)),
+                SCORE if aggregation.with_scores => Some(Datum::Number(*score)),
+                TERMS => Some(Datum::List(words().into_iter().map(|word| Datum::text(word.text)).collect())),
                 name if field.is_none() && distance(name).is_some() => distance(name).map(Datum::Number),
                 _ => {
                     let kept = || kept(field.and_then(|field| doc.sort_keys.get(field)));
                     let fetched = || aggregation.fetch.and_then(|fetch| fetch(&doc.id, name));
                     // LOAD asks for the document's own value.
-                    if aggregation.load.contains(name) { fetched().or_else(kept) } else { kept().or_else(fetched) }
+                    let is_fetched = aggregation.fetches_all || aggregation.load.contains(name);
+                    if is_fetched { fetched().or_else(kept) } else { kept().or_else(fetched) }
                 }
             };
             table.rows.push(table.columns.iter().zip(&fields).map(value).collect());
@@ -169,10 +183,12 @@ fn source_columns(aggregation: &Aggregation<'_>) -> Vec<String> {
             columns.push(name.to_owned());
         }
     };
-    aggregation.load.iter().for_each(|name| add(name, &mut columns, &made));
     if aggregation.with_scores {
         add(SCORE, &mut columns, &made);
     }
+    let by_steps =
+        |name: &String| aggregation.steps.iter().any(|step| matches!(step, Step::Load(names) if names.contains(name)));
+    aggregation.load.iter().filter(|name| !by_steps(name)).for_each(|name| add(name, &mut columns, &made));
     for step in aggregation.steps {
         for name in step.reads() {
             add(name, &mut columns, &made);
@@ -181,7 +197,7 @@ fn source_columns(aggregation: &Aggregation<'_>) -> Vec<String> {
             Step::Apply { name, .. } => made.push(name),
             // Behind a group there are its properties alone.
             Step::Group { .. } => break,
-            Step::Filter(_) | Step::Sort { .. } | Step::Limit { .. } => {}
+            Step::Filter(_) | Step::Load(_) | Step::Sort { .. } | Step::Limit { .. } => {}
         }
     }
     columns
@@ -191,11 +207,15 @@ impl Step {
     /// The names of properties that it reads.
     fn reads(&self) -> Vec<&str> {
         match self {
-            Self::Apply { expression, .. } | Self::Filter(expression) => expression.properties(),
+            Self::Apply { expression, .. } | Self::Filter(expression) => {
+                let terms = expression.reads_terms().then_some(TERMS);
+                expression.properties().into_iter().chain(terms).collect()
+            }
             Self::Group { by, reducers } => {
                 by.iter().map(String::as_str).chain(reducers.iter().flat_map(Reducer::reads)).collect()
             }
             Self::Sort { by, .. } => by.iter().map(|(name, _)| name.as_str()).collect(),
+            Self::Load(names) => names.iter().map(String::as_str).collect(),
             Self::Limit { .. } => Vec::new(),
         }
     }

@@ -12,6 +12,7 @@ fn hash_value(value: &Datum, hash: u64) -> u64 {
         Datum::Null => hash.wrapping_add(1),
         Datum::Number(number) => hash_bytes(&number.to_le_bytes(), hash),
         Datum::Text(text) => hash_bytes(text, hash),
+        Datum::Shown(value, _) => hash_value(value, hash),
         Datum::List(list) => list.iter().fold(hash, |hash, item| hash_value(item, hash)),
     }
 }

@@ -1,7 +1,7 @@
 //! Rows of a pipeline.
 
 use super::AggregateError;
-use crate::expr::{Datum, Row};
+use crate::expr::{Datum, Row, TERMS};
 
 /// Rows with named columns; `None` is a property that the row lacks.
 #[derive(Clone, Debug)]
@@ -67,7 +67,12 @@ pub struct Rows {
 
 impl Rows {
     pub(super) fn new(table: Table, is_partial: bool) -> Self {
-        let Table { columns, rows, total, taken, failure } = table;
+        let terms = table.column(TERMS);
+        let Table { mut columns, mut rows, total, taken, failure } = table;
+        if let Some(at) = terms {
+            columns.remove(at);
+            rows.iter_mut().for_each(|row| drop(row.remove(at)));
+        }
         Self { columns, rows: rows.into_iter(), total, taken: taken.into_iter(), told: 0, is_partial, failure }
     }
 

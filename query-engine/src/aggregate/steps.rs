@@ -13,6 +13,8 @@ pub(super) fn run(step: &Step, mut table: Table) -> Result<Table, AggregateError
     match step {
         Step::Apply { expression, name } => Ok(apply(expression, name, table)),
         Step::Filter(expression) => Ok(filter(expression, table)),
+        // The source has loaded it.
+        Step::Load(_) => Ok(table),
         Step::Group { by, reducers } => match table.failure {
             Some(why) => Err(why),
             None => Ok(group(by, reducers, &table)),

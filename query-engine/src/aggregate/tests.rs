@@ -46,7 +46,7 @@ fn check(steps: &[Step], load: &[&str], columns: &str, expected: &[&str]) {
         _ => None,
     };
     let load: Vec<String> = load.iter().map(|name| (*name).to_owned()).collect();
-    let aggregation = Aggregation { steps, load: &load, with_scores: false, fetch: Some(&fetch) };
+    let aggregation = Aggregation { steps, load: &load, fetch: Some(&fetch), ..Aggregation::default() };
     let index = index();
     let query = Query::parse(b"*", index.schema(), &ParseOptions::default()).expect("valid");
     let mut rows = index.aggregate(&query, &SearchOptions::default(), &aggregation).expect("every row has a value");

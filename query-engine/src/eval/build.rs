@@ -4,15 +4,16 @@ use std::cell::{Cell, RefCell};
 
 use super::matches::{All, Boxed, Collected, Empty, Intersection, Lacking, Near, Not, Optional, Union, Words};
 use super::patterns::{self, Pattern};
+use super::profile::{IteratorKind, Measured};
 use super::record::Word;
 use super::score::{bm25_idf, idf};
 use super::search::Limits;
 use super::vectors::Distances;
 use crate::index::postings::{Cursor, Postings};
 use crate::index::{Dictionary, FieldIndex, Index, NUMBERS_ALONE};
-use crate::query::{Kind, Node};
+use crate::query::{Kind, Node, general, pattern_without_escapes};
 use crate::schema::{FieldId, FieldKind, Keeps};
-use crate::text::{lower, unescape};
+use crate::text::{STEM_PREFIX, lower, unescape};
 
 /// The options that the whole query sets for its phrases, and the limits of patterns.
 #[derive(Clone, Copy)]
@@ -27,11 +28,25 @@ pub(super) struct Context<'i, 'o> {
     pub(super) was_over: &'o Cell<bool>,
     /// The distances that vector queries found.
     pub(super) distances: &'o RefCell<Distances>,
+    /// The clock of a query that is watched.
+    pub(super) clock: Option<fn() -> u64>,
 }
 
 impl<'i> Context<'i, '_> {
     /// The iterator of a node. Trees are at most as deep as the parser's stack, so this may call itself.
     pub(super) fn build(&self, node: &Node) -> Boxed<'i> {
+        self.watched(self.build_unwatched(node))
+    }
+
+    /// The same iterator, which is watched if the query is.
+    fn watched(&self, matches: Boxed<'i>) -> Boxed<'i> {
+        match self.clock {
+            Some(clock) => Box::new(Measured { matches, clock, count: 0, micros: 0 }),
+            None => matches,
+        }
+    }
+
+    fn build_unwatched(&self, node: &Node) -> Boxed<'i> {
         let docs = self.index.docs();
         match &node.kind {
             Kind::Empty => Box::new(Empty),
@@ -40,31 +55,48 @@ impl<'i> Context<'i, '_> {
             Kind::Phrase { exact } => self.phrase(node, *exact),
             Kind::Union => {
                 let children = node.children.iter().filter(|child| !self.is_unknown(child));
-                self.union(children.map(|child| self.build(child)).collect(), false, node.weight)
+                self.union(children.map(|child| self.build(child)).collect(), false, node.weight, "UNION")
             }
             Kind::Not => Box::new(Not::new(docs, self.first_child(node), node.weight)),
             Kind::Optional => Box::new(Optional::new(docs, self.first_child(node), node.weight)),
             Kind::Affix { text, before, after } => {
                 let text = lower(text);
-                self.pattern(node, &affix(&text, *before, *after), text.len())
+                self.pattern(node, &affix(&text, *before, *after), text.len(), ("PREFIX", &text))
             }
-            Kind::Wildcard { pattern } => self.pattern(node, &Pattern::Wildcard(&lower(pattern)), usize::MAX),
-            Kind::Fuzzy { text, distance } => self.pattern(node, &Pattern::Fuzzy(text, *distance), usize::MAX),
+            Kind::Wildcard { pattern } => {
+                let shown = pattern_without_escapes(pattern);
+                self.pattern(node, &Pattern::Wildcard(&lower(pattern)), usize::MAX, ("WILDCARD", &shown))
+            }
+            Kind::Fuzzy { text, distance, finds_empty } => {
+                let pattern = Pattern::Fuzzy { text, distance: *distance, finds_empty: *finds_empty };
+                self.pattern(node, &pattern, usize::MAX, ("FUZZY", text))
+            }
             Kind::Numeric { field, range } => match self.field_index(field.id) {
                 Some(FieldIndex::Numbers(numbers)) => {
                     let found = numbers.within(*range).map(|(_, number)| number).collect();
-                    Box::new(Collected::new(found, node.weight, true))
+                    let term = format!("{} - {}", general(range.min), general(range.max));
+                    Box::new(Collected::new(
+                        found,
+                        node.weight,
+                        IteratorKind::Reader { kind: "NUMERIC", term, size: 0 },
+                    ))
                 }
                 _ => Box::new(Empty),
             },
-            Kind::Geo { field, circle, .. } => match self.field_index(field.id) {
-                Some(FieldIndex::Places(places)) => Box::new(Collected::new(places.within(*circle), node.weight, true)),
+            Kind::Geo { field, circle, radius, unit } => match self.field_index(field.id) {
+                Some(FieldIndex::Places(places)) => {
+                    let centre = circle.centre;
+                    let (longitude, latitude) = (general(centre.longitude), general(centre.latitude));
+                    let term = format!("{longitude},{latitude} {} {}", general(*radius), unit.name);
+                    let kind = IteratorKind::Reader { kind: "GEO", term, size: 0 };
+                    Box::new(Collected::new(places.within(*circle), node.weight, kind))
+                }
                 _ => Box::new(Empty),
             },
             Kind::Shape { field, relation, shape, .. } => match (self.field_index(field.id), shape) {
                 (Some(FieldIndex::Shapes(shapes)), Some(shape)) => {
                     let found = shapes.related(*relation, shape, &|| self.is_over());
-                    Box::new(Collected::without_score(found))
+                    Box::new(Collected::without_score(found, IteratorKind::Ids))
                 }
                 _ => Box::new(Empty),
             },
@@ -77,7 +109,7 @@ impl<'i> Context<'i, '_> {
             },
             Kind::Ids(ids) => {
                 let found = ids.iter().filter_map(|id| docs.number(id)).collect();
-                Box::new(Collected::new(found, node.weight, false))
+                Box::new(Collected::new(found, node.weight, IteratorKind::Ids))
             }
             Kind::Vector(query) => self.vector(node, query),
         }
@@ -98,17 +130,17 @@ impl<'i> Context<'i, '_> {
             1 => return children.remove(0),
             _ => {}
         }
-        let in_order = exact || node.in_order || self.in_order;
+        let in_order = exact || node.in_order.unwrap_or_default() || self.in_order;
         let slop = if exact { Some(0) } else { node.slop.or(self.slop) };
         let near = (slop.is_some() || in_order).then_some(Near { slop, in_order });
         Box::new(Intersection::new(children, near, node.weight))
     }
 
-    fn union(&self, mut children: Vec<Boxed<'i>>, first_alone: bool, weight: f64) -> Boxed<'i> {
+    fn union(&self, mut children: Vec<Boxed<'i>>, first_alone: bool, weight: f64, name: &str) -> Boxed<'i> {
         match children.len() {
             0 => Box::new(Empty),
             1 if !first_alone => children.remove(0),
-            _ => Box::new(Union::new(children, first_alone, weight)),
+            _ => Box::new(Union::new(children, first_alone, weight, name.to_owned())),
         }
     }
 
@@ -159,13 +191,17 @@ impl<'i> Context<'i, '_> {
     }
 
     /// The union of words that a pattern finds; one that is too short finds none.
-    fn pattern(&self, node: &Node, pattern: &Pattern<'_>, length: usize) -> Boxed<'i> {
+    fn pattern(&self, node: &Node, pattern: &Pattern<'_>, length: usize, (kind, text): (&str, &[u8])) -> Boxed<'i> {
         if length < self.limits.min_prefix || self.is_over() {
             return Box::new(Empty);
         }
-        let found = patterns::expand(self.index.words(), pattern, self.limits.max_expansions);
-        let words = found.into_iter().map(|(word, postings)| self.text(node, word, postings, 1.0));
-        self.union(words.collect(), true, node.weight)
+        let mut found = patterns::expand(self.index.words(), pattern, self.limits.max_expansions);
+        let has_beginning = matches!(pattern, Pattern::Prefix(_) | Pattern::Fuzzy { .. });
+        if !has_beginning && self.index.schema().masked(node.fields).all(|field| field.suffix_trie) {
+            found.retain(|(word, _)| word.first() != Some(&STEM_PREFIX));
+        }
+        let words = found.into_iter().map(|(word, postings)| self.watched(self.text(node, word, postings, 1.0)));
+        self.union(words.collect(), true, node.weight, &format!("{kind} - {}", String::from_utf8_lossy(text)))
     }
 
     fn tags(&self, node: &Node, field: Option<FieldId>) -> Boxed<'i> {
@@ -178,8 +214,8 @@ impl<'i> Context<'i, '_> {
             let text = unescape(text);
             if case_sensitive { text.into_owned() } else { lower(&text).into_owned() }
         };
-        let each = node.children.iter().map(|child| self.tag(tags, child, node.weight, &fold));
-        self.union(each.collect(), false, node.weight)
+        let each = node.children.iter().map(|child| self.watched(self.tag(tags, child, node.weight, &fold)));
+        self.union(each.collect(), false, node.weight, "TAG")
     }
 
     fn tag(&self, tags: &'i Dictionary, node: &Node, weight: f64, fold: &dyn Fn(&[u8]) -> Vec<u8>) -> Boxed<'i> {
@@ -211,8 +247,8 @@ impl<'i> Context<'i, '_> {
             return Box::new(Empty);
         }
         let found = patterns::expand(tags, pattern, self.limits.max_expansions);
-        let tags = found.into_iter().map(|(tag, postings)| self.tagged(postings, tag, 1.0));
-        self.union(tags.collect(), true, weight)
+        let tags = found.into_iter().map(|(tag, postings)| self.watched(self.tagged(postings, tag, 1.0)));
+        self.union(tags.collect(), true, weight, "TAG")
     }
 }
 

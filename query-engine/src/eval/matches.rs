@@ -4,6 +4,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use super::phrase;
+use super::profile::{IteratorKind, IteratorProfile};
 use super::record::{Data, Record, Word};
 use crate::index::docs::Docs;
 use crate::index::postings::{Cursor, DocNumber};
@@ -17,8 +18,26 @@ pub(super) trait Matches {
     /// At most so many matches, roughly.
     fn estimate(&self) -> u64;
 
+    /// Whether each match takes several children.
+    fn is_intersection(&self) -> bool {
+        false
+    }
+
     /// How the current document matches.
     fn record(&self) -> Record<'_>;
+
+    /// What it is, for FT.PROFILE.
+    fn kind(&self) -> IteratorKind;
+
+    /// What it and its children did. Only those that are watched have counted.
+    fn profile(&self) -> IteratorProfile {
+        IteratorProfile { kind: self.kind(), count: 0, micros: 0, children: self.child_profiles() }
+    }
+
+    /// The profiles of its children.
+    fn child_profiles(&self) -> Vec<IteratorProfile> {
+        Vec::new()
+    }
 }
 
 pub(super) type Boxed<'i> = Box<dyn Matches + 'i>;
@@ -61,6 +80,10 @@ impl Matches for Empty {
     fn record(&self) -> Record<'_> {
         Record { weight: 0.0, frequency: 0, data: Data::Virtual }
     }
+
+    fn kind(&self) -> IteratorKind {
+        IteratorKind::Empty
+    }
 }
 
 /// All documents.
@@ -80,6 +103,10 @@ impl Matches for All<'_> {
 
     fn record(&self) -> Record<'_> {
         Record { weight: self.weight, frequency: 1, data: Data::Virtual }
+    }
+
+    fn kind(&self) -> IteratorKind {
+        IteratorKind::All
     }
 }
 
@@ -109,6 +136,12 @@ impl Matches for Words<'_> {
         let data = Data::Word { word: &self.word, positions: self.cursor.positions() };
         Record { weight: self.weight, frequency: self.cursor.frequency(), data }
     }
+
+    fn kind(&self) -> IteratorKind {
+        let kind = if self.word.is_tag { "TAG" } else { "TEXT" };
+        let term = String::from_utf8_lossy(&self.word.text).into_owned();
+        IteratorKind::Reader { kind, term, size: self.count }
+    }
 }
 
 /// Documents that lack a field; they score nothing.
@@ -129,6 +162,10 @@ impl Matches for Lacking<'_> {
     fn record(&self) -> Record<'_> {
         Record { weight: 0.0, frequency: 1, data: Data::Virtual }
     }
+
+    fn kind(&self) -> IteratorKind {
+        IteratorKind::Ids
+    }
 }
 
 /// Documents that were collected before.
@@ -137,20 +174,20 @@ pub(super) struct Collected {
     numbers: Vec<DocNumber>,
     at: usize,
     weight: f64,
-    is_number: bool,
+    kind: IteratorKind,
     frequency: u32,
 }
 
 impl Collected {
     /// Documents that score nothing, whatever their part of the query weighs.
-    pub(super) fn without_score(numbers: Vec<DocNumber>) -> Self {
-        Self { frequency: 0, ..Self::new(numbers, 0.0, false) }
+    pub(super) fn without_score(numbers: Vec<DocNumber>, kind: IteratorKind) -> Self {
+        Self { frequency: 0, ..Self::new(numbers, 0.0, kind) }
     }
 
-    pub(super) fn new(mut numbers: Vec<DocNumber>, weight: f64, is_number: bool) -> Self {
+    pub(super) fn new(mut numbers: Vec<DocNumber>, weight: f64, kind: IteratorKind) -> Self {
         numbers.sort_unstable();
         numbers.dedup();
-        Self { numbers, at: 0, weight, is_number, frequency: 1 }
+        Self { numbers, at: 0, weight, kind, frequency: 1 }
     }
 }
 
@@ -168,8 +205,17 @@ impl Matches for Collected {
     }
 
     fn record(&self) -> Record<'_> {
-        let data = if self.is_number { Data::Number } else { Data::Virtual };
+        let is_number = matches!(self.kind, IteratorKind::Reader { .. });
+        let data = if is_number { Data::Number } else { Data::Virtual };
         Record { weight: self.weight, frequency: self.frequency, data }
+    }
+
+    fn kind(&self) -> IteratorKind {
+        let mut kind = self.kind.clone();
+        if let IteratorKind::Reader { size, .. } = &mut kind {
+            *size = self.numbers.len() as u64;
+        }
+        kind
     }
 }
 
@@ -188,10 +234,10 @@ pub(super) struct Near {
 }
 
 impl<'i> Intersection<'i> {
-    /// Children are read from the rarest to the most frequent unless their order counts.
+    /// Children are read from the rarest to the most frequent unless their order counts; of equal ones intersections first.
     pub(super) fn new(mut children: Vec<Boxed<'i>>, near: Option<Near>, weight: f64) -> Self {
         if !near.is_some_and(|near| near.in_order) {
-            children.sort_by_key(|child| child.estimate());
+            children.sort_by_key(|child| (child.estimate(), !child.is_intersection()));
         }
         Self { children: children.into_iter().map(Child::new).collect(), near, weight }
     }
@@ -223,8 +269,20 @@ impl Matches for Intersection<'_> {
         self.children.iter().map(|child| child.matches.estimate()).min().unwrap_or(0)
     }
 
+    fn is_intersection(&self) -> bool {
+        true
+    }
+
     fn record(&self) -> Record<'_> {
         Record::all(self.weight, self.records())
+    }
+
+    fn kind(&self) -> IteratorKind {
+        IteratorKind::Intersection
+    }
+
+    fn child_profiles(&self) -> Vec<IteratorProfile> {
+        self.children.iter().map(|child| child.matches.profile()).collect()
     }
 }
 
@@ -237,12 +295,14 @@ pub(super) struct Union<'i> {
     /// One matching child is enough for the record.
     first_alone: bool,
     weight: f64,
+    /// What it stands for in the query.
+    name: String,
 }
 
 impl<'i> Union<'i> {
-    pub(super) fn new(children: Vec<Boxed<'i>>, first_alone: bool, weight: f64) -> Self {
+    pub(super) fn new(children: Vec<Boxed<'i>>, first_alone: bool, weight: f64, name: String) -> Self {
         let heap = (0..children.len()).map(|at| Reverse((0, at))).collect();
-        Self { children: children.into_iter().map(Child::new).collect(), heap, current: 0, first_alone, weight }
+        Self { children: children.into_iter().map(Child::new).collect(), heap, current: 0, first_alone, weight, name }
     }
 }
 
@@ -267,6 +327,14 @@ impl Matches for Union<'_> {
         let matching = self.children.iter().filter(|child| child.current == self.current);
         let most = if self.first_alone { 1 } else { self.children.len() };
         Record::any(self.weight, matching.take(most).map(|child| child.matches.record()).collect())
+    }
+
+    fn kind(&self) -> IteratorKind {
+        IteratorKind::Union(self.name.clone())
+    }
+
+    fn child_profiles(&self) -> Vec<IteratorProfile> {
+        self.children.iter().map(|child| child.matches.profile()).collect()
     }
 }
 
@@ -298,6 +366,14 @@ impl Matches for Not<'_> {
 
     fn record(&self) -> Record<'_> {
         Record { weight: self.weight, frequency: 0, data: Data::Virtual }
+    }
+
+    fn kind(&self) -> IteratorKind {
+        IteratorKind::Not
+    }
+
+    fn child_profiles(&self) -> Vec<IteratorProfile> {
+        vec![self.child.matches.profile()]
     }
 }
 
@@ -331,6 +407,14 @@ impl Matches for Optional<'_> {
             return Record { weight: self.weight, ..self.child.matches.record() };
         }
         Record { weight: 0.0, frequency: 1, data: Data::Virtual }
+    }
+
+    fn kind(&self) -> IteratorKind {
+        IteratorKind::Optional
+    }
+
+    fn child_profiles(&self) -> Vec<IteratorProfile> {
+        vec![self.child.matches.profile()]
     }
 }
 

@@ -5,6 +5,7 @@ mod levenshtein;
 mod matches;
 mod patterns;
 mod phrase;
+mod profile;
 mod record;
 mod score;
 mod search;
@@ -12,5 +13,7 @@ mod vectors;
 
 pub(crate) use levenshtein::Table;
 pub(crate) use patterns::{Pattern, expand};
+pub use profile::{IteratorKind, IteratorProfile, Profiler, StepProfile};
 pub use score::{Explanation, Level, Scorer};
+pub(crate) use search::Match;
 pub use search::{DistanceOrder, Hit, Hits, Limits, Load, MAX_WINDOW, SearchError, SearchOptions, SortBy};

@@ -12,7 +12,12 @@ pub(crate) enum Pattern<'p> {
     Suffix(&'p [u8]),
     Infix(&'p [u8]),
     Wildcard(&'p [u8]),
-    Fuzzy(&'p [u8], u8),
+    Fuzzy {
+        text: &'p [u8],
+        distance: u8,
+        /// Also the empty word.
+        finds_empty: bool,
+    },
 }
 
 /// The words of a dictionary that match, in byte order, at most `most`.
@@ -35,7 +40,11 @@ pub(crate) fn expand<'i>(
             let fixed = pattern.iter().take_while(|byte| !matches!(byte, b'*' | b'?' | b'\\')).count();
             under(&pattern[..fixed]).filter(|(word, _)| wildcard(pattern, word)).take(most).collect()
         }
-        Pattern::Fuzzy(text, distance) => fuzzy(dictionary, text, *distance, most),
+        Pattern::Fuzzy { text, distance, finds_empty } => {
+            let mut found = fuzzy(dictionary, text, *distance, most);
+            found.retain(|(word, _)| *finds_empty || !word.is_empty());
+            found
+        }
     }
 }
 
@@ -147,8 +156,9 @@ mod tests {
         check(Pattern::Suffix(b"abc"), &["+abc", "abc", "xabc"]);
         check(Pattern::Infix(b"ab"), &["+abc", "abc", "abd", "xabc", "zab"]);
         check(Pattern::Wildcard(b"a?c"), &["abc"]);
-        check(Pattern::Fuzzy(b"abc", 1), &["+abc", "abc", "abd", "xabc", "äbc"]);
-        check(Pattern::Fuzzy(b"zzzzz", 2), &[]);
+        let fuzzy = |text, distance| Pattern::Fuzzy { text, distance, finds_empty: true };
+        check(fuzzy(b"abc", 1), &["+abc", "abc", "abd", "xabc", "äbc"]);
+        check(fuzzy(b"zzzzz", 2), &[]);
         assert_eq!(expand(&dictionary, &Pattern::Prefix(b"a"), 1).len(), 1);
     }
 }

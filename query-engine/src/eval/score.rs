@@ -217,8 +217,9 @@ impl Scoring<'_> {
         let b: f32 = if self.level == Level::Redis8 { 0.75 } else { 0.5 };
         let (k1, length, average) = (1.2_f32, doc.length, self.average_length);
         let relative = f64::from(b * length as f32) / average;
-        let saturation = f * f64::from(k1 + 1.0) / (f + f64::from(k1) * (f64::from(1.0 - b) + relative));
-        let score = self.word_weight(weight) * idf * saturation;
+        let below = f + f64::from(k1) * (f64::from(1.0 - b) + relative);
+        // In RediSearch's order, for the same last digit.
+        let score = self.word_weight(weight) * idf * f * f64::from(k1 + 1.0) / below;
         let text = || {
             let shown = self.shown_weight(weight);
             let length = format!("b {b} * Doc Len {length} / Average Doc Len {average:.2}");

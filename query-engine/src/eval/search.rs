@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use super::build::Context;
 use super::matches::{Boxed, virtual_record};
+use super::profile::Profiler;
 use super::score::{Explanation, Level, Scorer, Scoring};
 use super::vectors::Distances;
 use crate::index::Index;
@@ -87,6 +88,8 @@ pub struct SearchOptions<'o> {
     pub limits: Limits,
     /// Ends the query when it returns `true`; asked once per hundred documents and per pattern. The clock is the caller's.
     pub is_over: Option<&'o dyn Fn() -> bool>,
+    /// Watches the query.
+    pub profiler: Option<&'o Profiler>,
 }
 
 impl Default for SearchOptions<'_> {
@@ -106,6 +109,7 @@ impl Default for SearchOptions<'_> {
             in_order: false,
             limits: Limits::default(),
             is_over: None,
+            profiler: None,
         }
     }
 }
@@ -156,8 +160,15 @@ impl fmt::Display for SearchError {
 
 impl std::error::Error for SearchError {}
 
-/// Gives the distance of a name.
-type ByName<'d> = dyn Fn(&str) -> Option<f64> + 'd;
+/// A match as a row needs it.
+pub(crate) struct Match<'m> {
+    pub(crate) doc: &'m Doc,
+    pub(crate) score: f64,
+    /// Gives the distance of a name.
+    pub(crate) distance: &'m dyn Fn(&str) -> Option<f64>,
+    /// Gives the words that it was found by.
+    pub(crate) words: &'m dyn Fn() -> Vec<FoundWord>,
+}
 
 /// Documents between two questions of [`SearchOptions::is_over`].
 const ASK_EVERY: u64 = 100;
@@ -198,19 +209,20 @@ impl Index {
         Ok(Hits { total, hits: if options.limit == 0 { Vec::new() } else { hits.collect() }, is_partial })
     }
 
-    /// Calls `each` for every live match, with its score if that is asked and its distances by their names; returns whether the query was ended before.
+    /// Calls `each` for every live match, with its score if that is asked; returns whether the query was ended before.
     pub(crate) fn each_scored(
         &self,
         query: &Query,
         options: &SearchOptions<'_>,
         with_scores: bool,
-        each: &mut dyn FnMut(&Doc, f64, &ByName<'_>),
+        each: &mut dyn FnMut(&Match<'_>),
     ) -> bool {
         let options = SearchOptions { explain: false, ..*options };
         let distances = RefCell::default();
         let (_, is_partial) = self.each_match(query, &options, &distances, &mut |matches, number, doc, scoring| {
             let score = if with_scores { score(scoring, matches, doc).0 } else { 0.0 };
-            each(doc, score, &|name| distances.borrow().get(name, number));
+            let distance = |name: &str| distances.borrow().get(name, number);
+            each(&Match { doc, score, distance: &distance, words: &|| matches.record().words() });
         });
         is_partial
     }
@@ -226,7 +238,8 @@ impl Index {
         let SearchOptions { limits, slop, in_order, .. } = *options;
         let was_over = Cell::new(false);
         let (is_over, was_over) = (options.is_over, &was_over);
-        let context = Context { index: self, limits, slop, in_order, is_over, was_over, distances };
+        let clock = options.profiler.map(|profiler| profiler.clock);
+        let context = Context { index: self, limits, slop, in_order, is_over, was_over, distances, clock };
         let scoring = Scoring {
             scorer: options.scorer,
             level: options.level,
@@ -235,22 +248,26 @@ impl Index {
             explain: options.explain,
         };
         let mut matches = context.build(query.root());
+        let finish = |matches: &Boxed<'_>, total: u64, is_partial: bool| {
+            options.profiler.into_iter().for_each(|profiler| profiler.finish(matches, total));
+            (total, is_partial)
+        };
         if was_over.get() {
-            return (0, true);
+            return finish(&matches, 0, true);
         }
         let (mut total, mut seen, mut target) = (0, 0, 1);
         while let Some(number) = matches.seek(target) {
             target = number + 1;
             seen += 1;
             if seen % ASK_EVERY == 0 && options.is_over.is_some_and(|is_over| is_over()) {
-                return (total, true);
+                return finish(&matches, total, true);
             }
             if let Some(doc) = self.docs().get(number) {
                 total += 1;
                 each(&matches, number, doc, &scoring);
             }
         }
-        (total, false)
+        finish(&matches, total, false)
     }
 }
 

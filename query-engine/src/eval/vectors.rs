@@ -2,6 +2,7 @@
 
 use super::build::Context;
 use super::matches::{Boxed, Collected, Empty, Matches};
+use super::profile::{IteratorKind, IteratorProfile};
 use super::record::Record;
 use crate::index::postings::DocNumber;
 use crate::index::vectors::FieldVectors;
@@ -61,7 +62,9 @@ impl<'i> Context<'i, '_> {
         self.is_over();
         self.distances.borrow_mut().add(query.yields.as_ref(), &found);
         // A distance is no score; the filter's is.
-        let near = Collected::new(found.iter().map(|found| found.label).collect(), 0.0, false);
+        let kind =
+            if matches!(query.near, Near::Nearest { .. }) { IteratorKind::Nearest } else { IteratorKind::Within };
+        let near = Collected::new(found.iter().map(|found| found.label).collect(), 0.0, kind);
         match filter {
             Some(filter) => Box::new(Among { near, filter: self.build(filter) }),
             None => Box::new(near),
@@ -134,5 +137,13 @@ impl Matches for Among<'_> {
 
     fn record(&self) -> Record<'_> {
         self.filter.record()
+    }
+
+    fn kind(&self) -> IteratorKind {
+        self.near.kind()
+    }
+
+    fn child_profiles(&self) -> Vec<IteratorProfile> {
+        vec![self.filter.profile()]
     }
 }

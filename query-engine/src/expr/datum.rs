@@ -20,6 +20,8 @@ pub enum Datum {
     Text(Arc<[u8]>),
     /// Several values, of TOLIST, `split` and JSON arrays.
     List(Arc<[Self]>),
+    /// A value that answers and groups show as this text: the first of several values in JSON, with the text of them all.
+    Shown(Box<Self>, Arc<[u8]>),
 }
 
 impl Datum {
@@ -28,17 +30,20 @@ impl Datum {
         Self::Text(text.as_ref().into())
     }
 
-    /// The number, or that of a string that is one. A list counts as its first item, also as JSON, in which dialect 3 shows the values of a path.
+    /// The value to compute with.
+    #[must_use]
+    pub fn plain(&self) -> &Self {
+        if let Self::Shown(value, _) = self { value } else { self }
+    }
+
+    /// The number, or that of a string that is one. A list counts as its first item.
     #[must_use]
     pub fn number(&self) -> Option<f64> {
         match self {
             Self::Number(number) => Some(*number),
-            Self::Text(text) => parse_number(text).or_else(|| {
-                let items = text.strip_prefix(b"[")?.strip_suffix(b"]")?;
-                let first = items.split(|byte| *byte == b',').next()?;
-                parse_number(first.strip_prefix(b"\"").and_then(|text| text.strip_suffix(b"\"")).unwrap_or(first))
-            }),
+            Self::Text(text) => parse_number(text),
             Self::List(list) => list.first()?.number(),
+            Self::Shown(value, _) => value.number(),
             Self::Null => None,
         }
     }
@@ -53,7 +58,7 @@ impl Datum {
                 (*number as i64).to_string().into_bytes().into()
             }
             Self::Number(number) => significant(*number, 12).into_bytes().into(),
-            Self::Text(text) => Arc::clone(text),
+            Self::Text(text) | Self::Shown(_, text) => Arc::clone(text),
             Self::List(list) => list.first().map_or_else(|| Arc::from(&b""[..]), Self::bytes),
         }
     }
@@ -66,13 +71,14 @@ impl Datum {
             Self::Number(number) => *number != 0.0,
             Self::Text(text) => !text.is_empty(),
             Self::List(list) => !list.is_empty(),
+            Self::Shown(value, _) => value.is_true(),
         }
     }
 
     /// Rising order: nothing first; a number and a string compare as numbers if the string is one, else as strings.
     #[must_use]
     pub fn order(&self, other: &Self) -> Ordering {
-        match (self, other) {
+        match (self.plain(), other.plain()) {
             (Self::Null, Self::Null) => Ordering::Equal,
             (Self::Null, _) => Ordering::Less,
             (_, Self::Null) => Ordering::Greater,
@@ -98,7 +104,7 @@ impl Datum {
                 key.push(1);
                 key.extend_from_slice(&(number + 0.0).to_bits().to_le_bytes());
             }
-            Self::Text(text) => {
+            Self::Text(text) | Self::Shown(_, text) => {
                 key.push(2);
                 key.extend_from_slice(&(text.len() as u64).to_le_bytes());
                 key.extend_from_slice(text);

@@ -31,12 +31,20 @@ enum Run {
     /// Decides itself which arguments it reads.
     Exists,
     Case,
+    /// The words that the row was found by.
+    Terms,
 }
 
 type Outcome = Result<Datum, ExpressionError>;
 
 /// More arguments than anybody gives.
 const MANY: usize = 64;
+
+/// The most words of `matched_terms`.
+const MAX_TERMS: usize = 100;
+
+/// The property with the words that a row was found by. No expression can name it.
+pub(crate) const TERMS: &str = "\0terms";
 
 #[rustfmt::skip]
 static FUNCTIONS: &[Function] = &[
@@ -56,6 +64,7 @@ static FUNCTIONS: &[Function] = &[
     Function { name: "to_str",      arity: 1..=1,    run: Run::Values(|_, values| Ok(Datum::Text(values[0].bytes()))) },
     Function { name: "exists",      arity: 1..=1,    run: Run::Exists },
     Function { name: "case",        arity: 3..=3,    run: Run::Case },
+    Function { name: "matched_terms", arity: 0..=1,  run: Run::Terms },
     Function { name: "startswith",  arity: 2..=2,    run: Run::Values(startswith) },
     Function { name: "contains",    arity: 2..=2,    run: Run::Values(contains) },
     Function { name: "strlen",      arity: 1..=1,    run: Run::Values(strlen) },
@@ -79,6 +88,11 @@ pub(super) fn find(name: &str) -> Option<&'static Function> {
 }
 
 impl Function {
+    /// Whether it reads [`TERMS`].
+    pub(super) fn reads_terms(&self) -> bool {
+        matches!(self.run, Run::Terms)
+    }
+
     pub(super) fn call(&'static self, arguments: &[Node], row: &dyn Row) -> Outcome {
         match self.run {
             Run::Exists => {
@@ -93,6 +107,17 @@ impl Function {
                 let holds = value(&arguments[0], row)?.is_true();
                 value(&arguments[if holds { 1 } else { 2 }], row)
             }
+            Run::Terms => {
+                let given = arguments.first().map(|argument| value(argument, row)).transpose()?;
+                let most = given.and_then(|most| most.number()).filter(|most| *most >= 1.0);
+                let most = most.map_or(MAX_TERMS, |most| MAX_TERMS.min(most as usize));
+                Ok(match row.property(TERMS) {
+                    Some(Datum::List(terms)) if !terms.is_empty() => {
+                        Datum::List(terms.iter().take(most).cloned().collect())
+                    }
+                    _ => Datum::Null,
+                })
+            }
             Run::Math(function) => {
                 let argument = value(&arguments[0], row)?;
                 Ok(Datum::Number(argument.number().map_or(f64::NAN, function)))
@@ -103,7 +128,7 @@ impl Function {
                 Ok(time.map_or(Datum::Null, |time| Datum::Number(function(time.trunc()))))
             }
             Run::Values(function) => {
-                let values = arguments.iter().map(|argument| value(argument, row));
+                let values = arguments.iter().map(|argument| Ok(value(argument, row)?.plain().clone()));
                 function(self.name, &values.collect::<Result<Vec<_>, _>>()?)
             }
         }
@@ -112,11 +137,30 @@ impl Function {
 
 /// A string argument. Numbers are none.
 fn string<'d>(name: &'static str, values: &'d [Datum], at: usize) -> Result<&'d [u8], ExpressionError> {
-    match values.get(at) {
-        Some(Datum::Text(text)) => Ok(text),
-        Some(Datum::List(list)) if matches!(list.first(), Some(Datum::Text(_))) => string(name, list, 0),
-        _ => Err(ExpressionError::Type(name)),
+    match &values[at] {
+        Datum::Text(text) => Ok(text),
+        Datum::List(list) => match list.first() {
+            Some(Datum::Text(text)) => Ok(text),
+            _ => Err(wrong_type(name, values, at, false)),
+        },
+        _ => Err(wrong_type(name, values, at, false)),
     }
+}
+
+/// A number argument. Strings are none.
+fn plain_number(name: &'static str, values: &[Datum], at: usize) -> Result<f64, ExpressionError> {
+    if let Datum::Number(number) = values[at] { Ok(number) } else { Err(wrong_type(name, values, at, true)) }
+}
+
+/// The error for an argument. RediSearch names types by their numbers.
+fn wrong_type(function: &'static str, values: &[Datum], argument: usize, wants_number: bool) -> ExpressionError {
+    let given = match values[argument].plain() {
+        Datum::Number(_) => 1,
+        Datum::Null => 4,
+        Datum::List(_) => 6,
+        Datum::Text(_) | Datum::Shown(..) => 3,
+    };
+    ExpressionError::Type { function, argument, given, wants_number }
 }
 
 fn lower(name: &'static str, values: &[Datum]) -> Outcome {
@@ -129,12 +173,10 @@ fn upper(name: &'static str, values: &[Datum]) -> Outcome {
 
 /// `substr(text, offset, length)`: a negative offset counts from the end, a negative length leaves so many off.
 fn substr(name: &'static str, values: &[Datum]) -> Outcome {
-    let (Datum::Number(offset), Datum::Number(length)) = (&values[1], &values[2]) else {
-        return Err(ExpressionError::Type(name));
-    };
+    let (offset, length) = (plain_number(name, values, 1)?, plain_number(name, values, 2)?);
     let text = string(name, values, 0)?;
     let size = text.len() as i64;
-    let (offset, length) = (*offset as i64, *length as i64);
+    let (offset, length) = (offset as i64, length as i64);
     let start = if offset < 0 { offset.saturating_add(size) } else { offset }.clamp(0, size);
     let length = if length < 0 { (size - start).saturating_add(length).max(0) } else { length.min(size - start) };
     Ok(Datum::text(&text[start as usize..(start + length) as usize]))

@@ -8,6 +8,7 @@ mod parser;
 use std::fmt;
 
 pub use datum::Datum;
+pub(crate) use functions::TERMS;
 
 /// A part of an expression.
 #[derive(Clone, Debug, PartialEq)]
@@ -70,7 +71,16 @@ pub enum ExpressionError {
     /// An operator's side or a function's argument is no number.
     NotANumber,
     /// A function's argument is of the wrong type.
-    Type(&'static str),
+    Type {
+        /// The function's name.
+        function: &'static str,
+        /// The argument's place, from 0.
+        argument: usize,
+        /// RediSearch's number of the type that is given.
+        given: u8,
+        /// The function wants a number, else a string.
+        wants_number: bool,
+    },
     /// `to_number` of this text, shortened to 64 bytes.
     NoNumber(String),
     /// `format` with a bad format.
@@ -94,7 +104,12 @@ impl fmt::Display for ExpressionError {
             Self::Missing(name) => write!(f, "{name}: has no value, consider using EXISTS if applicable"),
             Self::NotANumber => f.write_str("Could not convert value to a number"),
             Self::NoNumber(text) => write!(f, "to_number: cannot convert string '{text}'"),
-            Self::Type(name) => write!(f, "Invalid type of argument for function '{name}'"),
+            Self::Type { function, argument, given, wants_number } => {
+                write!(f, "Invalid type ({given}) for argument {argument} in function '{function}'. ")?;
+                // RediSearch tells the check in its source.
+                let check = if *wants_number { "TYPE(v, RSValue_Number)" } else { "STRING(v, 0)" };
+                write!(f, "VALIDATE_ARG__{check} was false.")
+            }
             Self::Format => f.write_str("Unknown format specifier passed"),
             Self::FormatArguments => f.write_str("Not enough arguments for format"),
         }
@@ -130,11 +145,45 @@ impl Expression {
     #[must_use]
     pub fn properties(&self) -> Vec<&str> {
         let mut names = Vec::new();
+        self.walk(|node| {
+            if let Node::Property(name) = node {
+                names.push(name.as_str());
+            }
+        });
+        let mut known = std::collections::HashSet::new();
+        names.retain(|name| known.insert(*name));
+        names
+    }
+
+    /// What it is at its root, as FT.PROFILE names it: `Function upper`, `Operator +`, `Property name`.
+    #[must_use]
+    pub fn summary(&self) -> String {
+        match &self.root {
+            Node::Literal(datum) => format!("Literal {}", String::from_utf8_lossy(&datum.bytes())),
+            Node::Property(name) => format!("Property {name}"),
+            Node::Arithmetic(operator, ..) => format!("Operator {}", operator.sign()),
+            Node::Comparison(comparison, ..) => format!("Predicate {}", comparison.sign()),
+            Node::And(..) => "Predicate &&".to_owned(),
+            Node::Or(..) => "Predicate ||".to_owned(),
+            Node::Not(_) => "Inverted".to_owned(),
+            Node::Call(function, _) => format!("Function {}", function.name),
+        }
+    }
+
+    /// Whether it asks for the words that a row was found by.
+    pub(crate) fn reads_terms(&self) -> bool {
+        let mut reads = false;
+        self.walk(|node| reads |= matches!(node, Node::Call(function, _) if function.reads_terms()));
+        reads
+    }
+
+    /// Calls `each` with all nodes in their order.
+    fn walk<'e>(&'e self, mut each: impl FnMut(&'e Node)) {
         let mut open = vec![&self.root];
         while let Some(node) = open.pop() {
+            each(node);
             match node {
-                Node::Literal(_) => {}
-                Node::Property(name) => names.push(name.as_str()),
+                Node::Literal(_) | Node::Property(_) => {}
                 Node::Arithmetic(_, one, other)
                 | Node::Comparison(_, one, other)
                 | Node::And(one, other)
@@ -143,9 +192,6 @@ impl Expression {
                 Node::Call(_, arguments) => open.extend(arguments.iter().rev()),
             }
         }
-        let mut known = std::collections::HashSet::new();
-        names.retain(|name| known.insert(*name));
-        names
     }
 }
 
@@ -174,6 +220,17 @@ fn value(node: &Node, row: &dyn Row) -> Result<Datum, ExpressionError> {
 }
 
 impl Arithmetic {
+    fn sign(self) -> char {
+        match self {
+            Self::Add => '+',
+            Self::Subtract => '-',
+            Self::Multiply => '*',
+            Self::Divide => '/',
+            Self::Remainder => '%',
+            Self::Power => '^',
+        }
+    }
+
     fn apply(self, one: f64, other: f64) -> f64 {
         match self {
             Self::Add => one + other,
@@ -182,13 +239,25 @@ impl Arithmetic {
             // As in RediSearch, nothing divides by 0, and remainders are those of whole numbers.
             Self::Divide if other == 0.0 => f64::NAN,
             Self::Divide => one / other,
-            Self::Remainder => (one as i64).checked_rem(other as i64).map_or(f64::NAN, |rest| rest as f64),
+            Self::Remainder if other as i64 == 0 => f64::NAN,
+            Self::Remainder => (one as i64).wrapping_rem(other as i64) as f64,
             Self::Power => one.powf(other),
         }
     }
 }
 
 impl Comparison {
+    fn sign(self) -> &'static str {
+        match self {
+            Self::Equal => "==",
+            Self::NotEqual => "!=",
+            Self::Less => "<",
+            Self::LessOrEqual => "<=",
+            Self::Greater => ">",
+            Self::GreaterOrEqual => ">=",
+        }
+    }
+
     fn holds(self, one: &Datum, other: &Datum) -> bool {
         let order = one.order(other);
         match self {

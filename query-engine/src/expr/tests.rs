@@ -33,6 +33,8 @@ fn operators_bind_as_usual() {
     check("(1 + 2) * 3", "9");
     check("2 ^ 3 ^ 2", "512");
     check("7 % 4 - 1", "2");
+    check("-9223372036854775808 % -1", "0");
+    check("1 % 0", "nan");
     check("-5 + 2", "-3");
     check("10/4", "2.5");
     check("@n - 1", "6");
@@ -82,7 +84,12 @@ fn functions_give_what_redisearch_gives() {
     check("substr(@s, -5, 3)", "Wor");
     check("substr(@s, 7, -1)", "Worl");
     check("substr(@s, 50, 5)", "");
-    check("substr('a', '0', 1)", "error: Invalid type of argument for function 'substr'");
+    let wrong = "VALIDATE_ARG__TYPE(v, RSValue_Number) was false.";
+    check("substr('a', '0', 1)", &format!("error: Invalid type (3) for argument 1 in function 'substr'. {wrong}"));
+    let wrong = "VALIDATE_ARG__STRING(v, 0) was false.";
+    check("parsetime(1, 2)", &format!("error: Invalid type (1) for argument 0 in function 'parsetime'. {wrong}"));
+    check("matched_terms()", "NULL");
+    check("matched_terms(1)", "NULL");
     check("format('%s-%s%%', @n, @s)", "7-Hello, World%");
     check("format('%d', 1)", "error: Unknown format specifier passed");
     check("format('%s')", "error: Not enough arguments for format");

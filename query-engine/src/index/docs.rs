@@ -143,10 +143,14 @@ impl Docs {
         if self.len() == 0 { 0.0 } else { self.total_length as f64 / self.len() as f64 }
     }
 
+    /// Bytes of the table of ids, as far as it is in use.
+    pub(crate) fn id_table(&self) -> usize {
+        self.numbers.len() * (size_of::<(Arc<[u8]>, DocNumber)>() * 8 / 7 + 1)
+    }
+
     /// Bytes in memory, without `self`. The memory of a hash table and of a shared id is an estimate.
     pub(crate) fn memory(&self) -> usize {
-        let entry = size_of::<(Arc<[u8]>, DocNumber)>() * 8 / 7 + 1;
-        let tables = self.numbers.capacity() * entry + self.pages.len() * size_of::<(u64, Page)>() * 4 / 3;
+        let tables = self.id_table() + self.pages.len() * size_of::<(u64, Page)>() * 4 / 3;
         let docs = self.pages.values().flat_map(|page| &page.docs).flatten();
         let spare = self.pages.values().map(|page| page.docs.capacity() * size_of::<Option<Doc>>()).sum::<usize>();
         let owned = docs.map(|doc| {

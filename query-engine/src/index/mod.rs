@@ -260,6 +260,20 @@ impl Index {
         of(&self.words) + fields.sum::<u64>()
     }
 
+    /// Blocks of postings, of words and tags. Walks the dictionaries.
+    #[must_use]
+    pub fn block_count(&self) -> usize {
+        let of = |dictionary: &Dictionary| dictionary.values().map(Postings::blocks).sum::<usize>();
+        let tags = (0..self.fields.len()).filter_map(|field| self.tags(field));
+        of(&self.words) + tags.map(of).sum::<usize>()
+    }
+
+    /// Bytes of the table that leads from ids to documents, a part of [`Memory::documents`].
+    #[must_use]
+    pub fn id_table_bytes(&self) -> usize {
+        self.docs.id_table()
+    }
+
     /// Bytes of the values of sortable fields. Walks all documents.
     #[must_use]
     pub fn sort_key_bytes(&self) -> usize {

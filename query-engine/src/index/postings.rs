@@ -78,6 +78,11 @@ impl Postings {
         self.count
     }
 
+    /// Blocks of documents.
+    pub(crate) fn blocks(&self) -> usize {
+        self.blocks.len()
+    }
+
     /// Leaves only documents that `is_live` confirms.
     pub(crate) fn retain(&mut self, keeps: Keeps, is_live: impl Fn(DocNumber) -> bool) {
         let mut kept = Self::default();

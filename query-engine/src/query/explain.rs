@@ -56,7 +56,8 @@ fn write_leaf(out: &mut String, leaf: &Kind) {
             let star = |is: &bool| if *is { "*" } else { "" };
             write!(out, "{name}{{{}{}{}}}", star(before), lossy(text), star(after))
         }
-        Kind::Wildcard { pattern } => write!(out, "WILDCARD{{{}}}", lossy(pattern)),
+        // RediSearch takes escapes away before it prints.
+        Kind::Wildcard { pattern } => write!(out, "WILDCARD{{{}}}", lossy(&pattern_without_escapes(pattern))),
         Kind::Fuzzy { text, .. } => write!(out, "FUZZY{{{}}}", lossy(text)),
         Kind::Numeric { field, range } => {
             let sign = |includes| if includes { "<=" } else { "<" };
@@ -77,6 +78,16 @@ fn write_leaf(out: &mut String, leaf: &Kind) {
         Kind::Token { .. } | Kind::Phrase { .. } | Kind::Union | Kind::Not | Kind::Optional => Ok(()),
         Kind::Tag { .. } | Kind::Vector(_) => Ok(()),
     };
+}
+
+/// A pattern without the backslashes that escape.
+pub(crate) fn pattern_without_escapes(pattern: &[u8]) -> Vec<u8> {
+    let mut escapes = false;
+    let mut keeps = |byte: &u8| {
+        escapes = *byte == b'\\' && !escapes;
+        !escapes
+    };
+    pattern.iter().copied().filter(|byte| keeps(byte)).collect()
 }
 
 fn write_vector(out: &mut String, query: &VectorQuery, node: &Node, schema: &Schema, depth: usize) {
@@ -130,7 +141,7 @@ fn write_fields(out: &mut String, node: &Node, schema: &Schema) {
 }
 
 fn write_attributes(out: &mut String, node: &Node) {
-    if node.weight == 1.0 && node.slop.is_none() && !node.in_order {
+    if node.weight == 1.0 && node.slop.is_none() && !node.in_order.unwrap_or_default() {
         return;
     }
     out.push_str(" => {");
@@ -140,8 +151,9 @@ fn write_attributes(out: &mut String, node: &Node) {
     if let Some(slop) = node.slop {
         let _ = write!(out, " $slop: {slop};");
     }
-    if node.in_order || node.slop.is_some() {
-        let _ = write!(out, " $inorder: {};", node.in_order);
+    let in_order = node.in_order.unwrap_or_default();
+    if in_order || node.slop.is_some() {
+        let _ = write!(out, " $inorder: {in_order};");
     }
     out.push_str(" }");
 }

@@ -85,6 +85,12 @@ impl<'q> Lexer<'q> {
         &self.query[span.clone()]
     }
 
+    /// Where the next token begins if there are only blanks before it, and a plus.
+    pub(super) fn after_blanks(&self) -> usize {
+        let begin = self.at + self.query[self.at..].iter().take_while(|byte| is_space(**byte)).count();
+        begin + usize::from(self.query.get(begin) == Some(&b'+'))
+    }
+
     pub(super) fn next(&mut self) -> Token {
         loop {
             let start = self.at;
@@ -94,8 +100,9 @@ impl<'q> Lexer<'q> {
                 self.after_modifier = matches!(token, Token::Modifier(_));
                 return token;
             }
-            // Spaces, control characters and punctuation without a meaning.
+            // Spaces, control characters and punctuation without a meaning. An operator stands behind spaces alone.
             self.at = self.at.max(start + 1);
+            self.after_modifier &= is_space(byte);
         }
     }
 
@@ -248,7 +255,7 @@ fn closing(text: &[u8], quote: u8) -> Option<usize> {
     })
 }
 
-/// The length of the number or infinity at the beginning, or 0. Dialect 1 has no `+5`.
+/// The length of the number or infinity at the beginning, or 0. Dialect 1 has no `+`.
 fn number_length(text: &[u8], modern: bool) -> usize {
     let digits = |from: usize| text[from.min(text.len())..].iter().take_while(|byte| byte.is_ascii_digit()).count();
     let signed = match text.first() {
@@ -269,7 +276,7 @@ fn number_length(text: &[u8], modern: bool) -> usize {
         end += 1 + digits(end + 1);
     }
     if matches!(text.get(end), Some(b'e' | b'E')) {
-        let sign = usize::from(matches!(text.get(end + 1), Some(b'-' | b'+')));
+        let sign = usize::from(matches!(text.get(end + 1), Some(b'-')) || modern && text.get(end + 1) == Some(&b'+'));
         if digits(end + 1 + sign) > 0 {
             end += 1 + sign + digits(end + 1 + sign);
         }

@@ -1,5 +1,6 @@
 //! The query language of RediSearch, dialects 1 to 4: text → tree → [EXPLAIN](Query::explain).
 
+mod check;
 mod expand;
 mod explain;
 mod lexer;
@@ -9,6 +10,7 @@ mod parser;
 
 use std::fmt;
 
+pub(crate) use explain::pattern_without_escapes;
 pub(crate) use node::{HybridPolicy, Kind, Near, Node, VectorQuery};
 pub(crate) use number::{general, significant};
 
@@ -42,6 +44,10 @@ pub struct ParseOptions<'p> {
     pub keep_stop_words: bool,
     /// The most words, tags, ranges and other leaves.
     pub max_leaves: usize,
+    /// The query as a whole has a distance or an order (SLOP, INORDER), which fields without an order refuse.
+    pub is_near: bool,
+    /// The query is explained, so a vector may have another size than those of its field.
+    pub explains: bool,
 }
 
 impl Default for ParseOptions<'_> {
@@ -54,6 +60,8 @@ impl Default for ParseOptions<'_> {
             keep_stop_words: false,
             // A filter by ten thousand ids is usual; a hundred times that is an attack.
             max_leaves: 65_536,
+            is_near: false,
+            explains: false,
         }
     }
 }
@@ -180,6 +188,17 @@ pub enum QueryError {
     Shape(ShapeError),
     /// `ismissing` of a field without INDEXMISSING.
     NotIndexedMissing(String),
+    /// An empty word in fields without INDEXEMPTY.
+    EmptyNotIndexed,
+    /// A distance or an order of words in a field whose values have no order.
+    NoOrder(String),
+    /// A parameter is the wrong infinity for an end of a range.
+    RangeEnd {
+        /// It is the upper end.
+        is_upper: bool,
+        /// Its value.
+        value: String,
+    },
     /// A command in brackets that is neither KNN nor VECTOR_RANGE.
     VectorCommand {
         /// Where it begins (bytes).
@@ -229,6 +248,15 @@ impl fmt::Display for QueryError {
             Self::Shape(error) => write!(f, "Error querying geoshape index: {error}"),
             Self::NotIndexedMissing(name) => {
                 write!(f, "'ismissing' requires field '{name}' to be defined with 'INDEXMISSING'")
+            }
+            Self::EmptyNotIndexed => {
+                f.write_str("Use `INDEXEMPTY` in field creation in order to index and query for empty strings")
+            }
+            Self::NoOrder(name) => {
+                write!(f, "slop/inorder are not supported for field `{name}` since it has undefined ordering")
+            }
+            Self::RangeEnd { is_upper, value } => {
+                write!(f, "Bad {} range: {value}", if *is_upper { "upper" } else { "lower" })
             }
             Self::VectorCommand { offset, near } => {
                 write!(f, "Syntax error: Expecting Vector Similarity command at offset {offset} near {near}")

@@ -63,6 +63,8 @@ pub(crate) enum Kind {
     Fuzzy {
         text: Vec<u8>,
         distance: u8,
+        /// Also the empty word.
+        finds_empty: bool,
     },
     Numeric {
         field: FieldName,
@@ -133,7 +135,8 @@ pub(crate) struct Node {
     pub(crate) weight: f64,
     /// The most words between those of a phrase, if limited.
     pub(crate) slop: Option<u32>,
-    pub(crate) in_order: bool,
+    /// Whether the words of a phrase stand in their order, if that is said.
+    pub(crate) in_order: Option<bool>,
     /// Is not expanded to stems.
     pub(crate) verbatim: bool,
     /// Whether words that sound alike match, if the query says it.
@@ -146,8 +149,8 @@ impl Node {
     }
 
     pub(crate) fn with(kind: Kind, children: Vec<Self>) -> Self {
-        let (weight, slop, phonetic) = (1.0, None, None);
-        Self { kind, children, fields: ALL_FIELDS, weight, slop, in_order: false, verbatim: false, phonetic }
+        let (weight, slop, in_order, phonetic) = (1.0, None, None, None);
+        Self { kind, children, fields: ALL_FIELDS, weight, slop, in_order, verbatim: false, phonetic }
     }
 
     pub(crate) fn token(text: impl Into<Vec<u8>>) -> Self {

@@ -51,6 +51,8 @@ pub struct Summary<'s> {
     pub separator: &'s [u8],
     /// The schema's stop words, which count as no distance.
     pub stop_words: &'s StopWords,
+    /// A text in which nothing was found stays whole.
+    pub keeps_unfound: bool,
 }
 
 /// Words between two matches that still belong to one fragment, RediSearch's.
@@ -68,10 +70,13 @@ pub fn highlight(text: &[u8], marks: &Marks<'_>) -> Vec<u8> {
 }
 
 /// Cuts out the fragments of a text with the rarest words that a query has found, and marks these words. A text without any
-/// of them is cut at its beginning.
+/// of them is cut at its beginning, unless it stays whole.
 #[must_use]
 pub fn summarize(text: &[u8], marks: &Marks<'_>, summary: &Summary<'_>) -> Vec<u8> {
     let found = matches(text, marks, Some(summary.stop_words));
+    if found.is_empty() && summary.keeps_unfound {
+        return text.to_vec();
+    }
     if found.is_empty() {
         return beginning(text, summary);
     }
@@ -104,6 +109,10 @@ struct Match {
 /// The words of a text that were found. Without stop words positions count all words.
 fn matches(text: &[u8], marks: &Marks<'_>, stop_words: Option<&StopWords>) -> Vec<Match> {
     let stemmer = StemBuffer::new(marks.language);
+    // An empty text is found by the empty word.
+    if let (true, Some(word)) = (text.is_empty(), marks.words.iter().position(|word| word.text.is_empty())) {
+        return vec![Match { position: 0, start: 0, end: 0, word }];
+    }
     let counted = tokens(text).filter(|token| stop_words.is_none_or(|words| !words.contains(&token.word)));
     let found = counted.enumerate().filter_map(|(position, token)| {
         let word = find(&token.word, marks.words, &stemmer)?;
@@ -242,7 +251,8 @@ mod tests {
         let check = |text: &str, found: &[&str], fragments: usize, length: usize, expected: &str| {
             let marks = Marks { words: &words(found), language: Language::English, open: b"[", close: b"]" };
             let stop_words = StopWords::default();
-            let summary = Summary { fragments, words: length, separator: b"... ", stop_words: &stop_words };
+            let summary =
+                Summary { fragments, words: length, separator: b"... ", stop_words: &stop_words, keeps_unfound: false };
             let shown = summarize(text.as_bytes(), &marks, &summary);
             assert_eq!(String::from_utf8_lossy(&shown), expected, "{text}");
         };
@@ -253,6 +263,7 @@ mod tests {
         check(text, &["two", "twelve"], 1, 2, "[two] three... ");
         check("six", &["six"], 1, 20, "[six]... ");
         check("", &["six"], 1, 20, "");
+        check("", &[""], 1, 20, "[]... ");
         check("word", &["six"], 1, 20, "w");
     }
 }

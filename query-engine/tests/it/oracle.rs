@@ -228,7 +228,8 @@ fn summaries_are_those_of_redisearch() {
         let parsed = Parsed::parse(query.as_bytes(), index.schema(), &parse).expect("two words");
         let options = SearchOptions { limit: 100, with_words: true, ..SearchOptions::default() };
         let answer = index.search(&parsed, &options).expect("a small window");
-        let summary = Summary { fragments, words: length, separator: b"... ", stop_words: &index.schema().stop_words };
+        let stop_words = &index.schema().stop_words;
+        let summary = Summary { fragments, words: length, separator: b"... ", stop_words, keeps_unfound: false };
         for pair in reply[1..].chunks(2) {
             let (Reply::Text(id), Reply::List(fields)) = (&pair[0], &pair[1]) else { panic!("{pair:?}") };
             let hit = answer.hits.iter().find(|hit| *hit.id == *id.as_bytes()).expect("both find it");

@@ -12,8 +12,8 @@ const MAX_OF_INDEX: usize = 128;
 pub struct Cursor {
     /// The index' name.
     pub index: Box<[u8]>,
-    /// The rows.
-    pub rows: Rows,
+    /// The rows; `None` if the index was dropped.
+    pub rows: Option<Rows>,
     /// For FORMAT EXPAND: which columns show JSON.
     pub json: Option<Box<[bool]>>,
     /// Rows of one piece.
@@ -60,24 +60,24 @@ impl Cursors {
         self.by_number.retain(|_, cursor| now.saturating_sub(cursor.used_at) < cursor.idle_ms);
     }
 
-    /// Closes all cursors of an index.
+    /// Takes their rows from all cursors of an index, which is dropped. Their next use is told why.
     pub fn drop_of(&mut self, index: &[u8]) {
-        self.by_number.retain(|_, cursor| *cursor.index != *index);
+        self.by_number.values_mut().filter(|cursor| *cursor.index == *index).for_each(|cursor| cursor.rows = None);
     }
 
     /// Cursors of an index.
     pub fn of(&self, index: &[u8]) -> usize {
-        self.by_number.values().filter(|cursor| *cursor.index == *index).count()
+        self.by_number.values().filter(|cursor| cursor.rows.is_some() && *cursor.index == *index).count()
     }
 
-    /// All cursors.
+    /// All cursors with rows.
     pub fn len(&self) -> usize {
-        self.by_number.len()
+        self.by_number.values().filter(|cursor| cursor.rows.is_some()).count()
     }
 
     /// Whether there are none.
     pub fn is_empty(&self) -> bool {
-        self.by_number.is_empty()
+        self.len() == 0
     }
 
     pub(super) fn clear(&mut self) {

@@ -5,7 +5,7 @@ use query_engine::{Datum, Expression, ExpressionError, FieldKind, Language, Row}
 use crate::keyspace::{Entry, ValueRef};
 use crate::search::Words;
 use crate::search::extract;
-use crate::types::json::Path;
+use crate::types::json::{Path, PathError};
 
 /// The type of an index' documents.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,7 +34,18 @@ pub struct SourceField {
 impl SourceField {
     /// The path of a field of JSON documents. It is parsed each time, as threads cannot share paths; that costs less than following it.
     pub fn path(&self) -> Option<Path> {
-        Path::parse(&self.identifier).ok()
+        path(&self.identifier).ok()
+    }
+}
+
+/// The path that a schema or a query names. As in RediSearch, the dot behind `$` may lack.
+///
+/// # Errors
+/// The text is none.
+pub fn path(text: &[u8]) -> Result<Path, PathError> {
+    match text {
+        [b'$', first, ..] if !matches!(first, b'.' | b'[') => Path::parse(&[b"$.", &text[1..]].concat()),
+        text => Path::parse(text),
     }
 }
 

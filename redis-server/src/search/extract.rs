@@ -1,8 +1,8 @@
 //! From a key's value to the values of fields.
 
-use query_engine::{Datum, Document, Expected, FieldId, FieldKind, Language, Value};
+use query_engine::{Datum, Document, FieldId, FieldKind, Language, Value};
 
-use super::definition::{Definition, SourceField};
+use super::definition::{self, Definition, SourceField};
 use crate::keyspace::{Entry, ValueRef};
 use crate::types::json::{Json, Kind, Node, Number, Path};
 
@@ -104,50 +104,82 @@ pub(super) fn extract(definition: &Definition, entry: &Entry, now: u64) -> Resul
     }))
 }
 
-/// The value of a field in JSON: one value, an array, or several values of one path. Nulls count as missing.
+/// The failure of a document with several shapes in a field.
+const NO_LIST_OF_SHAPES: &str = "Invalid JSON type: Array type cannot represent GEOMETRY field";
+
+/// The value of a field in JSON: one value, an array, or several values of one path. A null counts as missing, and is skipped among others.
 fn of_json(field: &SourceField, nodes: &[Node<'_>]) -> Result<Option<Owned>, String> {
-    let mut flat = Vec::new();
-    for node in nodes {
-        match node.kind() {
-            Kind::Null => {}
-            // Longitude and latitude stand in a string, so an array holds several values of any kind.
-            Kind::Array(elements) if nodes.len() == 1 => {
-                flat.extend(elements.filter(|element| !matches!(element.kind(), Kind::Null)));
-            }
-            _ => flat.push(*node),
+    let [node] = nodes else {
+        return match field.kind {
+            _ if nodes.is_empty() => Ok(None),
+            FieldKind::Shape(_) => Err(NO_LIST_OF_SHAPES.to_owned()),
+            _ => several(field, nodes.iter().copied()),
+        };
+    };
+    let (kind, takes) = match node.kind() {
+        Kind::Null => return Ok(None),
+        Kind::Array(elements) => {
+            return match field.kind {
+                FieldKind::Vector(options) => vector(options.dimensions, elements),
+                FieldKind::Shape(_) => Err(NO_LIST_OF_SHAPES.to_owned()),
+                _ => several(field, elements),
+            };
         }
-    }
-    let is_array = nodes.len() == 1 && matches!(nodes[0].kind(), Kind::Array(_));
-    if flat.is_empty() && !is_array {
-        return Ok(None);
-    }
-    if let (FieldKind::Shape(_), false) = (&field.kind, nodes.len() == 1 && !is_array) {
-        return Err("Invalid JSON type: Array type cannot represent GEOMETRY field".to_owned());
-    }
-    let refuse = |node: &Node<'_>, expected: &Expected| {
-        let expected = match expected {
-            Expected::Number => "a number",
-            Expected::Place => "a string `longitude,latitude`",
-            Expected::Text | Expected::Shape(_) => "a string",
-            Expected::Vector { .. } => "numbers",
-        };
-        format!("Invalid JSON value: expected {expected} for field `{}`, found {}", field.name, node.type_name())
+        Kind::Bool(value) if matches!(field.kind, FieldKind::Tag { .. }) => {
+            let text: &[u8] = if value { b"true" } else { b"false" };
+            return Ok(Some(Owned::Texts(vec![text.to_vec()])));
+        }
+        Kind::String(_) | Kind::Number(_) if fits(field, node) => return several(field, [*node]),
+        Kind::Bool(_) => ("Boolean", "be represent only TAG field"),
+        Kind::String(_) => ("String", "represent only TEXT, TAG, GEO or GEOMETRY field"),
+        Kind::Number(_) => ("Numeric", "represent only NUMERIC field"),
+        Kind::Object(_) => ("Object", "represent only GEOMETRY fields"),
     };
+    Err(format!("Invalid JSON type: {kind} type can {takes}"))
+}
+
+/// Whether a string or a number is one that the field takes.
+fn fits(field: &SourceField, node: &Node<'_>) -> bool {
+    match node.kind() {
+        Kind::String(_) => {
+            matches!(field.kind, FieldKind::Text { .. } | FieldKind::Tag { .. } | FieldKind::Geo | FieldKind::Shape(_))
+        }
+        Kind::Number(_) => field.kind == FieldKind::Numeric,
+        _ => false,
+    }
+}
+
+/// Strings or numbers, and nulls among them.
+fn several<'n>(field: &SourceField, nodes: impl IntoIterator<Item = Node<'n>>) -> Result<Option<Owned>, String> {
+    let nodes = nodes.into_iter().filter(|node| !matches!(node.kind(), Kind::Null));
     if matches!(field.kind, FieldKind::Numeric | FieldKind::Vector(_)) {
-        let number = |node: &Node<'_>| match node.kind() {
+        let number = |node: Node<'_>| match node.kind() {
             Kind::Number(number) => Ok(number.to_f64()),
-            _ => Err(refuse(node, &Expected::Number)),
+            _ => Err("NUMERIC fields can only contain numeric or nulls".to_owned()),
         };
-        return flat.iter().map(number).collect::<Result<_, _>>().map(|numbers| Some(Owned::Numbers(numbers)));
+        return nodes.map(number).collect::<Result<_, _>>().map(|numbers| Some(Owned::Numbers(numbers)));
     }
-    let is_tag = matches!(field.kind, FieldKind::Tag { .. });
-    let expected = if matches!(field.kind, FieldKind::Geo) { Expected::Place } else { Expected::Text };
-    let text = |node: &Node<'_>| match node.kind() {
+    let text = |node: Node<'_>| match node.kind() {
         Kind::String(text) => Ok(text.to_vec()),
-        Kind::Bool(value) if is_tag => Ok(if value { b"true".to_vec() } else { b"false".to_vec() }),
-        _ => Err(refuse(node, &expected)),
+        _ => Err("TEXT/TAG fields can only contain strings or nulls".to_owned()),
     };
-    flat.iter().map(text).collect::<Result<_, _>>().map(|texts| Some(Owned::Texts(texts)))
+    nodes.map(text).collect::<Result<_, _>>().map(|texts| Some(Owned::Texts(texts)))
+}
+
+/// The elements of one vector.
+fn vector<'n>(dimensions: usize, elements: impl Iterator<Item = Node<'n>>) -> Result<Option<Owned>, String> {
+    let elements: Vec<Node<'_>> = elements.collect();
+    if elements.len() != dimensions {
+        return Err(match elements.len() {
+            0 => "Empty array for vector field on JSON document".to_owned(),
+            given => format!("Invalid vector length. Expected {dimensions}, got {given}"),
+        });
+    }
+    let element = |(at, node): (usize, &Node<'_>)| match node.kind() {
+        Kind::Number(number) => Ok(number.to_f64()),
+        _ => Err(format!("Invalid vector element at index {at}")),
+    };
+    elements.iter().enumerate().map(element).collect::<Result<_, _>>().map(|numbers| Some(Owned::Numbers(numbers)))
 }
 
 /// The vectors of a path that may lead to several: an array each. Nulls count as missing.
@@ -173,7 +205,7 @@ fn text_of(entry: &Entry, name: &[u8], now: u64) -> Option<Vec<u8>> {
     match entry.value() {
         ValueRef::Hash(hash) => hash.at(now).get(name).map(|text| text.to_vec()),
         ValueRef::Json(json) => {
-            let path = Path::parse(name).ok()?;
+            let path = definition::path(name).ok()?;
             Some(shown(json.find(&path).ok()?.next()?))
         }
         _ => None,
@@ -197,7 +229,7 @@ pub fn property(definition: &Definition, entry: &Entry, name: &str, now: u64) ->
             hash.at(now).get(identifier).map(|text| of_text(&text, field))
         }
         ValueRef::Json(json) => {
-            let path = Path::parse(field.map_or(name.as_bytes(), |field| &field.identifier)).ok()?;
+            let path = definition::path(field.map_or(name.as_bytes(), |field| &field.identifier)).ok()?;
             of_path(json, &path)
         }
         _ => None,
@@ -210,6 +242,26 @@ fn of_text(text: &[u8], field: Option<&SourceField>) -> Datum {
         Some(number) => Datum::Number(number),
         None => Datum::text(text),
     }
+}
+
+/// The values of a path as dialect 3 shows them: all of them as a list, which is computed with by its first value. The only value of a field
+/// that the index keeps stays as it is.
+pub fn listed(json: &Json, path: &Path, is_kept: bool) -> Option<Datum> {
+    let nodes: Vec<Node<'_>> = json.find(path).ok()?.collect();
+    let mut first = *nodes.first()?;
+    if is_kept && nodes.len() == 1 && !matches!(first.kind(), Kind::Array(_)) {
+        return of_node(first);
+    }
+    let text = if path.is_legacy() {
+        first.to_text()
+    } else {
+        format!("[{}]", nodes.iter().map(|node| node.to_text()).collect::<Vec<_>>().join(","))
+    };
+    while let Kind::Array(mut elements) = first.kind() {
+        let Some(element) = elements.next() else { break };
+        first = element;
+    }
+    Some(Datum::Shown(Box::new(of_node(first).unwrap_or(Datum::Null)), text.into_bytes().into()))
 }
 
 fn of_path(json: &Json, path: &Path) -> Option<Datum> {

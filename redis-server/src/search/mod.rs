@@ -21,8 +21,8 @@ mod options;
 
 pub use catalog::{CatalogError, Failures, SearchIndex};
 pub use cursors::{Cursor, Cursors};
-pub use definition::{Definition, Source, SourceField};
-pub use extract::{property, shown};
+pub use definition::{Definition, Source, SourceField, path};
+pub use extract::{listed, property, shown};
 pub use feed::Progress;
 pub use options::{OptionError, Options, SETTINGS, Setting, UNLIMITED};
 

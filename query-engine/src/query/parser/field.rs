@@ -78,7 +78,13 @@ impl Parser<'_> {
 
     /// `@field > 5` and the like.
     fn comparison(&mut self, field: FieldName, comparison: Comparison) -> Result<Token, QueryError> {
-        let (value, next) = self.number()?;
+        // Only blanks and a sign stand between an operator and its number.
+        let expected = self.lexer.after_blanks();
+        let token = self.lexer.next();
+        if self.lexer.offset > expected {
+            return Err(self.unexpected());
+        }
+        let (value, next) = (self.number_from(token)?, self.lexer.next());
         let all = Range::inclusive(f64::NEG_INFINITY, f64::INFINITY);
         let range = match comparison {
             Comparison::Equal | Comparison::NotEqual => Range::inclusive(value, value),
@@ -94,13 +100,7 @@ impl Parser<'_> {
         Ok(next)
     }
 
-    /// A number or a numeric parameter, with the token behind it.
-    fn number(&mut self) -> Result<(f64, Token), QueryError> {
-        let token = self.lexer.next();
-        let value = self.number_from(token)?;
-        Ok((value, self.lexer.next()))
-    }
-
+    /// A number or a numeric parameter.
     pub(super) fn number_from(&mut self, token: Token) -> Result<f64, QueryError> {
         match token {
             Token::Number(value, ..) => Ok(value),
@@ -134,6 +134,7 @@ impl Parser<'_> {
     fn bracket(&mut self, field: FieldName) -> Result<Node, QueryError> {
         self.count_leaf()?;
         let token = self.lexer.next();
+        let is_param = matches!(token, Token::Attribute(_));
         if self.modern && matches!(token, Token::Term(_)) {
             if self.is_vector_range(&token) {
                 return self.vector_range(field);
@@ -145,9 +146,16 @@ impl Parser<'_> {
         if token == Token::CloseBracket && self.modern && !excludes_first {
             return Ok(Node::new(Kind::Numeric { field, range: Range::inclusive(first, first) }));
         }
+        let is_second_param = matches!(token, Token::Attribute(_));
         let (second, excludes_second) = self.bound(token)?;
         match self.lexer.next() {
             Token::CloseBracket => {
+                // The wrong infinity is an error of a parameter alone.
+                for (is_param, value, is_upper) in [(is_param, first, false), (is_second_param, second, true)] {
+                    if is_param && value == if is_upper { f64::NEG_INFINITY } else { f64::INFINITY } {
+                        return Err(QueryError::RangeEnd { is_upper, value: value.to_string() });
+                    }
+                }
                 let (includes_min, includes_max) = (!excludes_first, !excludes_second);
                 let range = Range { min: first, max: second, includes_min, includes_max };
                 Ok(Node::new(Kind::Numeric { field, range }))
@@ -183,7 +191,8 @@ impl Parser<'_> {
             _ => return Ok(Node::new(Kind::Shape { field, relation, text, shape: None })),
         };
         // An error of the syntax comes first.
-        let shape = shape.map_err(|error| _ = self.shape_error.get_or_insert(error)).ok().map(Box::new);
+        let shape =
+            shape.map_err(|error| _ = self.bad_param.get_or_insert(QueryError::Shape(error))).ok().map(Box::new);
         Ok(Node::new(Kind::Shape { field, relation, text, shape }))
     }
 
@@ -197,6 +206,7 @@ impl Parser<'_> {
     fn circle(&mut self, field: FieldName, longitude: f64, latitude: f64, radius: f64) -> Result<Node, QueryError> {
         let name = match self.lexer.next() {
             Token::Term(span) => self.lexer.text(&span).to_vec(),
+            Token::Number(..) if self.modern => return Err(QueryError::GeoUnit),
             Token::Attribute(span) if self.modern => {
                 let name = self.lexer.text(&span).to_vec();
                 self.param(&name)

@@ -32,7 +32,10 @@ impl Parser<'_> {
                 Ok(self.lexer.next())
             }
             Token::Affix { .. } | Token::Wildcard(..) => {
-                let node = self.pattern(&token)?;
+                let mut node = self.pattern(&token)?;
+                if let (Kind::Affix { text, .. }, Token::Affix { is_param: true, .. }) = (&mut node.kind, &token) {
+                    *text = lower(text).into_owned();
+                }
                 self.push(Some(node), true);
                 Ok(self.lexer.next())
             }
@@ -94,6 +97,17 @@ impl Parser<'_> {
     /// The words of a phrase in quotes; stop words stay.
     fn exact(&mut self, text: &[u8]) -> Result<(), QueryError> {
         let mut words = Vec::new();
+        // Dialect 1 knows no parameters, also not in quotes.
+        let is_param = |pair: &[u8]| pair[0] == b'$' && (pair[1].is_ascii_alphanumeric() || pair[1] == b'_');
+        if !self.modern
+            && text.windows(2).enumerate().any(|(at, pair)| is_param(pair) && (at == 0 || text[at - 1] != b'\\'))
+        {
+            let text = text.trim_ascii();
+            let first = text.strip_prefix(b"$").unwrap_or(text);
+            let near = first.split(|byte| *byte == b' ' || *byte == b'$').next().unwrap_or_default();
+            let near = String::from_utf8_lossy(near).into_owned();
+            return Err(QueryError::Syntax { offset: self.lexer.offset + 1, near });
+        }
         for token in phrase_tokens(text) {
             self.count_leaf()?;
             words.push(Node::token(token.word));
@@ -116,7 +130,7 @@ impl Parser<'_> {
         match token {
             Token::Affix { text: span, before, after, is_param } => {
                 let raw = text(self, span, *is_param);
-                let text = if *is_param { lower(&raw).into_owned() } else { unescape(&raw).into_owned() };
+                let text = if *is_param { raw } else { unescape(&raw).into_owned() };
                 Ok(Node::new(Kind::Affix { text, before: *before, after: *after }))
             }
             Token::Wildcard(span, is_param) => Ok(Node::new(Kind::Wildcard { pattern: text(self, span, *is_param) })),
@@ -146,7 +160,7 @@ impl Parser<'_> {
                 return Err(self.unexpected());
             }
         }
-        self.push(Some(Node::new(Kind::Fuzzy { text, distance })), true);
+        self.push(Some(Node::new(Kind::Fuzzy { text, distance, finds_empty: self.modern })), true);
         Ok(self.lexer.next())
     }
 
@@ -214,7 +228,7 @@ pub(super) fn apply(node: &mut Node, name: &[u8], value: &[u8]) -> Result<(), Qu
             }
         }
         b"phonetic" => node.phonetic = Some(boolean(&text).ok_or_else(invalid)?),
-        b"inorder" => node.in_order = boolean(&text).ok_or_else(invalid)?,
+        b"inorder" => node.in_order = Some(boolean(&text).ok_or_else(invalid)?),
         _ => return Err(QueryError::Attribute(shown)),
     }
     Ok(())

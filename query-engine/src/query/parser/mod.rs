@@ -7,26 +7,27 @@ mod field;
 mod leaf;
 mod vector;
 
+use super::check::check;
 use super::lexer::{Lexer, Token};
 use super::node::{Kind, Node};
 use super::{Dialect, MAX_DEPTH, ParseOptions, QueryError};
 use crate::schema::{FieldMask, Schema};
-use crate::shape::ShapeError;
 
 /// Reads a query into a tree, without expanding words.
 pub(super) fn parse(text: &[u8], schema: &Schema, options: &ParseOptions<'_>) -> Result<Node, QueryError> {
     let modern = options.dialect != Dialect::One;
     let lexer = Lexer::new(text, modern);
     let mut parser =
-        Parser { lexer, schema, options, modern, stack: Vec::new(), leaves: 0, missing_param: None, shape_error: None };
+        Parser { lexer, schema, options, modern, stack: Vec::new(), leaves: 0, missing_param: None, bad_param: None };
     let root = parser.run()?;
     // A parameter is looked up when the syntax is right.
-    match (parser.missing_param, parser.shape_error) {
+    match (parser.missing_param, parser.bad_param) {
         (Some(name), _) => Err(QueryError::NoParameter(name)),
-        (None, Some(error)) => Err(QueryError::Shape(error)),
+        (None, Some(error)) => Err(error),
         (None, None) => {
             let root = root.unwrap_or_else(|| Node::new(Kind::Empty));
             vector::check_names(&root, schema)?;
+            check(&root, schema, options.is_near)?;
             Ok(root)
         }
     }
@@ -92,7 +93,8 @@ struct Parser<'q> {
     stack: Vec<Item>,
     leaves: usize,
     missing_param: Option<String>,
-    shape_error: Option<ShapeError>,
+    /// The error for a parameter whose value does not fit, unless one is missing.
+    bad_param: Option<QueryError>,
 }
 
 impl Parser<'_> {
@@ -112,7 +114,8 @@ impl Parser<'_> {
                 _ => self.operand(token)?,
             };
             if self.stack.len() > MAX_DEPTH {
-                return Err(QueryError::TooDeep);
+                // Dialect 1 tells where.
+                return Err(if self.modern { QueryError::TooDeep } else { self.unexpected() });
             }
         }
     }

@@ -25,7 +25,7 @@ impl Parser<'_> {
         let Token::Term(span) = command else { return Err(self.unexpected()) };
         let command = self.lexer.text(&span);
         let (offset, near) = (self.lexer.offset, String::from_utf8_lossy(command).into_owned());
-        let k = self.k()?;
+        let (k, missing_k) = self.k()?;
         let Token::Modifier(name) = self.lexer.next() else { return Err(self.unexpected()) };
         let field = self.field_name(&name);
         let Token::Attribute(param) = self.lexer.next() else { return Err(self.unexpected()) };
@@ -35,7 +35,10 @@ impl Parser<'_> {
             return Err(QueryError::VectorCommand { offset, near });
         }
         let near = Near::Nearest { k, ef_runtime: None, policy: None, batch_size: None };
-        let Some(mut query) = self.vector_query(field, &param, near)? else {
+        let query = self.vector_query(field, &param, near)?;
+        // The number is looked up last.
+        self.missing_param = self.missing_param.take().or(missing_k);
+        let Some(mut query) = query.filter(|_| self.missing_param.is_none()) else {
             // The parameter is missing, which is said at the end of the text.
             self.push(None, false);
             return self.end();
@@ -43,7 +46,7 @@ impl Parser<'_> {
         for (name, value) in &attributes {
             query.set(name, value)?;
         }
-        let named = query.yields.clone();
+        let mut outer = None;
         let default = format!("__{}_score", query.field.name);
         let mut node = Node::with(Kind::Vector(Box::new(query)), filter.into_iter().collect());
         let mut token = self.lexer.next();
@@ -51,7 +54,15 @@ impl Parser<'_> {
             if self.lexer.next() != Token::OpenBrace {
                 return Err(self.unexpected());
             }
-            for (name, value) in self.attribute_list()? {
+            if let Kind::Vector(query) = &mut node.kind {
+                outer = query.yields.take();
+            }
+            let attributes = self.attribute_list()?;
+            if self.missing_param.is_some() {
+                self.push(None, false);
+                return self.end();
+            }
+            for (name, value) in attributes {
                 apply(&mut node, &name, &value)?;
             }
             token = self.lexer.next();
@@ -60,10 +71,10 @@ impl Parser<'_> {
             return Err(self.unexpected());
         }
         if let Kind::Vector(query) = &mut node.kind {
-            match (named, &query.yields) {
-                (Some(one), Some(other)) if one != *other => return Err(QueryError::DistanceTwice(one, other.clone())),
-                _ => query.yields.get_or_insert(default),
-            };
+            if let (Some(one), Some(other)) = (&outer, &query.yields) {
+                return Err(QueryError::DistanceTwice(one.clone(), other.clone()));
+            }
+            query.yields = query.yields.take().or(outer).or(Some(default));
         }
         self.push(Some(node), false);
         Ok(token)
@@ -75,25 +86,29 @@ impl Parser<'_> {
         Ok(Token::End)
     }
 
-    fn k(&mut self) -> Result<usize, QueryError> {
+    /// The number of neighbours, and the name of its parameter if that is missing.
+    fn k(&mut self) -> Result<(usize, Option<String>), QueryError> {
         let (name, text) = match self.lexer.next() {
             Token::Number(_, true, span) => (String::new(), self.lexer.text(&span).to_vec()),
             Token::Attribute(span) => {
-                let name = self.lexer.text(&span).to_vec();
-                let value = self.param(&name);
-                if self.missing_param.is_some() {
-                    return Ok(0);
+                let name = String::from_utf8_lossy(self.lexer.text(&span)).into_owned();
+                match self.options.params.iter().find(|(known, _)| *known == name) {
+                    Some((_, value)) => (name, value.to_vec()),
+                    None => return Ok((0, Some(name))),
                 }
-                (String::from_utf8_lossy(&name).into_owned(), value)
             }
             _ => return Err(self.unexpected()),
         };
         let text = String::from_utf8_lossy(&text).into_owned();
         match text.parse::<usize>() {
-            Ok(k) => Ok(k),
+            Ok(k) => Ok((k, None)),
             // Digits of the query that are too many.
-            Err(_) if name.is_empty() => Ok(usize::MAX),
-            Err(_) => Err(QueryError::NotANumber { name, value: text }),
+            Err(_) if name.is_empty() => Ok((usize::MAX, None)),
+            Err(_) => {
+                // A parameter without a value is told first.
+                self.bad_param.get_or_insert(QueryError::NotANumber { name, value: text });
+                Ok((0, None))
+            }
         }
     }
 
@@ -150,6 +165,7 @@ impl Parser<'_> {
         }
         let size = |options: VectorOptions| QueryError::VectorSize { given: blob.len(), expected: options.blob_size() };
         let vector = options(&field, self.schema).map(|options| options.vector(&blob).map_err(|_| size(options)));
+        let vector = vector.filter(|vector| vector.is_ok() || !self.options.explains);
         let param = String::from_utf8_lossy(param).into_owned();
         Ok(Some(VectorQuery { field, param, vector: vector.transpose()?, near, yields: None }))
     }
@@ -184,19 +200,18 @@ impl VectorQuery {
                 self.yields = Some(text.into_owned());
                 Ok(())
             }
-            (b"ef_runtime", Near::Nearest { ef_runtime, .. }) => once(ef_runtime, count()?),
-            (b"batch_size", Near::Nearest { batch_size, .. }) => once(batch_size, count()?),
+            (b"ef_runtime", Near::Nearest { ef_runtime, .. }) => once(ef_runtime, count),
+            (b"batch_size", Near::Nearest { batch_size, .. }) => once(batch_size, count),
             (b"hybrid_policy", Near::Nearest { policy, .. }) => {
-                let given = match text.to_ascii_lowercase().as_str() {
-                    "batches" => HybridPolicy::Batches,
-                    "adhoc_bf" => HybridPolicy::AdHoc,
-                    _ => return Err(QueryError::VectorParameter("invalid hybrid policy was given")),
-                };
-                once(policy, given)
+                once(policy, || match text.to_ascii_lowercase().as_str() {
+                    "batches" => Ok(HybridPolicy::Batches),
+                    "adhoc_bf" => Ok(HybridPolicy::AdHoc),
+                    _ => Err(QueryError::VectorParameter("invalid hybrid policy was given")),
+                })
             }
             (b"epsilon", Near::Within { epsilon, .. }) => {
                 let given = text.parse().ok().filter(|given: &f64| given.is_finite() && *given > 0.0);
-                once(epsilon, given.ok_or(BAD_VALUE)?)
+                once(epsilon, || given.ok_or(BAD_VALUE))
             }
             (b"epsilon", Near::Nearest { .. }) => Err(NOT_A_RANGE),
             (b"batch_size" | b"hybrid_policy", Near::Within { .. }) => Err(NOT_HYBRID),
@@ -229,8 +244,12 @@ impl VectorQuery {
     }
 }
 
-fn once<T>(place: &mut Option<T>, value: T) -> Result<(), QueryError> {
-    if place.replace(value).is_some() { Err(TWICE) } else { Ok(()) }
+fn once<T>(place: &mut Option<T>, value: impl FnOnce() -> Result<T, QueryError>) -> Result<(), QueryError> {
+    if place.is_some() {
+        return Err(TWICE);
+    }
+    *place = Some(value()?);
+    Ok(())
 }
 
 /// Checks that distances have names of their own, and ranges parameters that their index has.

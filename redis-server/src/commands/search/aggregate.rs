@@ -2,7 +2,7 @@
 
 use std::sync::atomic::Ordering::Relaxed;
 
-use query_engine::{Aggregation, Datum, Index, KEY, Query, Reducer, Rows, SCORE, SearchOptions, Step};
+use query_engine::{Aggregation, Datum, Index, KEY, Profiler, Query, Reducer, Rows, SCORE, SearchOptions, Step};
 
 use super::find::not_loaded;
 use super::load::Loader;
@@ -13,18 +13,22 @@ use super::{current, cursor, expand, queried};
 use crate::command::{Args, Result};
 use crate::exec::Ctx;
 use crate::protocol::error::Error;
-use crate::search::{Definition, SearchIndex, Source, property};
+use crate::search::{Definition, SearchIndex, Source};
 
 /// `FT.AGGREGATE index query [step …]`
 pub(super) fn aggregate(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     let index = queried(cx, args)?;
     let request = Request::parse(cx, args.at(2), Words::new(args, 3))?;
-    let rows = run(cx, &index, &request)?;
+    let rows = run(cx, &index, &request, None)?;
     let json = request.common.expands.then(|| json_columns(&index.definition(), &request, &rows));
     match &request.cursor {
         Some(options) => cursor::begin(cx, index.name(), options, (rows, json)),
         None => {
             let mut rows = rows;
+            if request.no_content {
+                cursor::show_nothing(cx.reply, &rows);
+                return Ok(());
+            }
             let most = cx.instance().search.options.max_rows.load(Relaxed);
             cursor::show_expanded(cx.reply, &mut rows, usize::try_from(most).unwrap_or(usize::MAX), json.as_deref());
             Ok(())
@@ -32,8 +36,23 @@ pub(super) fn aggregate(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     }
 }
 
-/// Runs the pipeline.
-pub(super) fn run(cx: &Ctx<'_>, index: &SearchIndex, request: &Request<'_>) -> Result<Rows> {
+/// The steps of a call, with these names for `LOAD *`: they stand behind what other steps name, and behind a group there are none.
+pub(super) fn all_steps(request: &Request<'_>, all: &[String]) -> Vec<Step> {
+    let mut steps = request.steps.clone();
+    if request.loads_all {
+        let group = steps.iter().position(|step| matches!(step, Step::Group { .. }));
+        steps.insert(group.unwrap_or(steps.len()), Step::Load(all.to_vec()));
+    }
+    steps
+}
+
+/// Runs the pipeline. One that is watched by a profiler does not fail at the end of its time.
+pub(super) fn run(
+    cx: &Ctx<'_>,
+    index: &SearchIndex,
+    request: &Request<'_>,
+    profiler: Option<&Profiler>,
+) -> Result<Rows> {
     let deadline = current(cx, &request.common);
     index.note_dialect(request.common.query_dialect);
     let (engine, definition) = (index.engine(), index.definition());
@@ -46,13 +65,11 @@ pub(super) fn run(cx: &Ctx<'_>, index: &SearchIndex, request: &Request<'_>) -> R
     if request.loads_all {
         all_names(&engine, &query, &options, &loader, &mut load);
     }
-    check_names(
-        &engine,
-        definition.source,
-        request,
-        load.iter().map(String::as_str).chain(query.distance_names()).collect(),
-    )?;
-    let computed: Vec<&str> = request.steps.iter().flat_map(computed_names).collect();
+    let steps = all_steps(request, &load);
+    let options = SearchOptions { profiler, ..options };
+    let by_steps = |name: &&String| request.load.iter().all(|(known, _)| known != *name);
+    let made = load.iter().filter(by_steps).map(String::as_str).chain(query.distance_names());
+    check_names(&engine, definition.source, request, made.collect())?;
     let fetch = |id: &[u8], name: &str| {
         let alias = request.load.iter().find(|(known, _)| known == name);
         let source = alias.map_or(name.as_bytes(), |(_, field)| field);
@@ -68,25 +85,29 @@ pub(super) fn run(cx: &Ctx<'_>, index: &SearchIndex, request: &Request<'_>) -> R
                 if whole {
                     return loader.all(entry).into_iter().next().map(|(_, text)| Datum::text(text));
                 }
-                let value = property(&definition, entry, &String::from_utf8_lossy(source), loader.now());
-                let is_kept = definition.field(name).is_some_and(|field| field.is_sortable);
-                let shows_all = request.common.dialect >= 3 && definition.source == Source::Json;
+                let value = loader.value(entry, source);
                 match value {
-                    // All values of a path, but for those that the index keeps, and for what is computed with.
-                    Some(_) if shows_all && !is_kept && (shows_text || !computed.contains(&name)) => text(),
+                    _ if loader.lists_values() => value,
                     // A loaded value is shown as it stands in the document. A number that LOAD names is one, those of `LOAD *` are texts.
                     Some(Datum::Number(_)) if is_named || !request.loads_all => value,
                     None => value,
-                    Some(_) if shows_text && !shows_all => text(),
+                    Some(_) if shows_text => text(),
                     value => value,
                 }
             })
             .flatten()
     };
-    let aggregation =
-        Aggregation { steps: &request.steps, load: &load, with_scores: request.with_scores, fetch: Some(&fetch) };
+    let aggregation = Aggregation {
+        steps: &steps,
+        load: &load,
+        with_scores: request.with_scores,
+        fetch: Some(&fetch),
+        fetches_all: loader.lists_values(),
+    };
     let rows = engine.aggregate(&query, &options, &aggregation).map_err(|error| Error::Message(error.to_string()))?;
-    check_time(cx, rows.is_partial())?;
+    if profiler.is_none() {
+        check_time(cx, rows.is_partial())?;
+    }
     Ok(rows)
 }
 
@@ -96,7 +117,7 @@ fn json_columns(definition: &Definition, request: &Request<'_>, rows: &Rows) -> 
         request.steps.iter().any(|step| match step {
             Step::Apply { name: made, .. } => made == name,
             Step::Group { reducers, .. } => reducers.iter().any(|reducer| reducer.name == name),
-            Step::Filter(_) | Step::Sort { .. } | Step::Limit { .. } => false,
+            Step::Filter(_) | Step::Load(_) | Step::Sort { .. } | Step::Limit { .. } => false,
         })
     };
     let is_json = |name: &String| {
@@ -105,16 +126,6 @@ fn json_columns(definition: &Definition, request: &Request<'_>, rows: &Rows) -> 
         name != SCORE && !made(name) && expand::is_json(definition, identifier)
     };
     rows.columns().iter().map(is_json).collect()
-}
-
-/// The names of properties that a step computes with.
-fn computed_names(step: &Step) -> Vec<&str> {
-    match step {
-        Step::Apply { expression, .. } | Step::Filter(expression) => expression.properties(),
-        Step::Group { reducers, .. } => reducers.iter().flat_map(Reducer::reads).collect(),
-        Step::Sort { by, .. } => by.iter().map(|(name, _)| name.as_str()).collect(),
-        Step::Limit { .. } => Vec::new(),
-    }
 }
 
 /// The names of all fields of the documents that a query finds, for `LOAD *`.
@@ -182,6 +193,7 @@ fn check_names<'a>(engine: &Index, source: Source, request: &'a Request<'_>, mut
                 by.iter().try_for_each(|(name, _)| check(name, &made, is_grouped))?;
                 made.extend(by.iter().map(|(name, _)| name.as_str()));
             }
+            Step::Load(names) => made.extend(names.iter().map(String::as_str)),
             Step::Limit { .. } => {}
         }
     }

@@ -20,19 +20,20 @@ pub(super) fn begin(
     cx: &mut Ctx<'_>,
     index: &[u8],
     options: &CursorOptions,
-    (rows, json): (Rows, Option<Box<[bool]>>),
+    (mut rows, json): (Rows, Option<Box<[bool]>>),
 ) -> Result {
     let longest = cx.instance().search.options.cursor_idle_ms.load(Relaxed);
     let idle_ms = options.idle_ms.map_or(longest, |idle| idle.min(longest));
-    let mut cursor = Cursor { index: index.into(), rows, json, count: options.count, idle_ms, used_at: steady_ms() };
     let random = cx.random();
     cx.instance().search.with_cursors(|cursors| cursors.expire(steady_ms()));
     cx.reply.array(2);
     // As in RediSearch, a cursor ends with a piece that is not full.
-    if show_expanded(cx.reply, &mut cursor.rows, cursor.count, cursor.json.as_deref()) < cursor.count {
+    if show_expanded(cx.reply, &mut rows, options.count, json.as_deref()) < options.count {
         cx.reply.int(0);
         return Ok(());
     }
+    let (index, count, used_at) = (index.into(), options.count, steady_ms());
+    let cursor = Cursor { index, rows: Some(rows), json, count, idle_ms, used_at };
     let number = cx.instance().search.with_cursors(|cursors| cursors.add(|| random.number(), cursor));
     let number = number.ok_or(Error::Static("Too many cursors allocated for index"))?;
     cx.reply.int(number as i64);
@@ -86,6 +87,24 @@ fn show(reply: &mut Reply, rows: &mut Rows, count: usize, (entries, json): (usiz
     piece.len()
 }
 
+/// Writes the answer of rows whose content is not wanted.
+pub(super) fn show_nothing(reply: &mut Reply, rows: &Rows) {
+    let total = rows.total();
+    if !reply.is_resp3() {
+        reply.array(1);
+        reply.int(total as i64);
+        return;
+    }
+    show::begin_map(reply, total, (rows.left(), false), 0);
+    for _ in 0..rows.left() {
+        reply.map(1);
+        reply.simple("values");
+        reply.array(0);
+    }
+    let failure = rows.failure().map(ToString::to_string);
+    show::end_map(reply, rows.is_partial(), failure.as_deref());
+}
+
 fn datum(reply: &mut Reply, value: &Datum) {
     match value {
         Datum::Null => reply.null(),
@@ -93,7 +112,7 @@ fn datum(reply: &mut Reply, value: &Datum) {
             reply.array(items.len());
             items.iter().for_each(|item| datum(reply, item));
         }
-        Datum::Number(_) | Datum::Text(_) => reply.bulk(&value.bytes()),
+        Datum::Number(_) | Datum::Text(_) | Datum::Shown(..) => reply.bulk(&value.bytes()),
     }
 }
 
@@ -104,7 +123,12 @@ fn number(args: Args<'_>) -> Result<u64> {
 /// `FT.CURSOR READ index cursor [COUNT rows]`
 pub(super) fn read(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     let number = number(args)?;
-    let index = index_for(cx, args.from(1), NO_INDEX)?;
+    // A cursor outlives its index, to tell that it is gone.
+    let index = match index_for(cx, args.from(1), NO_INDEX) {
+        Ok(index) => index.name().to_vec(),
+        Err(_) if cx.instance().search.index(args.at(2)).is_none() => args.at(2).to_vec(),
+        Err(error) => return Err(error),
+    };
     let mut words = Words::new(args, 4);
     let count: Option<usize> = if words.take("COUNT") { Some(words.number("COUNT")?) } else { None };
     if !words.is_empty() {
@@ -113,16 +137,22 @@ pub(super) fn read(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     let taken = cx.instance().search.with_cursors(|cursors| {
         cursors.expire(steady_ms());
         let cursor = cursors.take(number)?;
-        if *cursor.index == *index.name() {
+        if *cursor.index == *index {
             return Some(cursor);
         }
         cursors.put_back(number, cursor);
         None
     });
-    let mut cursor = taken.ok_or(Error::Static("Cursor not found"))?;
+    let Some(mut cursor) = taken else {
+        index_for(cx, args.from(1), NO_INDEX)?;
+        return Err(Error::Static("Cursor not found"));
+    };
+    let Some(rows) = &mut cursor.rows else {
+        return Err(Error::Static("The index was dropped while the cursor was idle"));
+    };
     cx.reply.array(2);
     let count = count.filter(|count| *count > 0).unwrap_or(cursor.count);
-    if show_expanded(cx.reply, &mut cursor.rows, count, cursor.json.as_deref()) < count {
+    if show_expanded(cx.reply, rows, count, cursor.json.as_deref()) < count {
         cx.reply.int(0);
         return Ok(());
     }

@@ -47,8 +47,8 @@ pub(super) fn datum(reply: &mut Reply, value: &Datum, is_json: bool) {
     match value {
         Datum::Null => reply.null(),
         Datum::Number(value) => number(reply, *value),
-        Datum::Text(text) if is_json => json(reply, text),
-        Datum::Text(text) => reply.bulk(text),
+        Datum::Text(text) | Datum::Shown(_, text) if is_json => json(reply, text),
+        Datum::Text(text) | Datum::Shown(_, text) => reply.bulk(text),
         Datum::List(items) => {
             reply.array(items.len());
             items.iter().for_each(|item| datum(reply, item, false));

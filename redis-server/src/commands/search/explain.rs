@@ -8,7 +8,8 @@ use crate::exec::Ctx;
 
 fn tree(cx: &Ctx<'_>, args: Args<'_>) -> Result<String> {
     let index = queried(cx, args)?;
-    let request = Request::parse(cx, args.at(2), Words::new(args, 3))?;
+    let mut request = Request::parse(cx, args.at(2), Words::new(args, 3))?;
+    request.common.explains = true;
     let engine = index.engine();
     Ok(request.parsed(&engine)?.explain(engine.schema()))
 }

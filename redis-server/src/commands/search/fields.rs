@@ -6,8 +6,7 @@ use super::vector;
 use super::words::{MAX_ECHO, Words, bad};
 use crate::command::Result;
 use crate::protocol::error::{Error, echo};
-use crate::search::{Source, SourceField};
-use crate::types::json::Path;
+use crate::search::{Source, SourceField, path};
 
 /// Reads all fields that are left.
 pub(super) fn parse(words: &mut Words<'_>, source: Source) -> Result<Vec<(Field, SourceField)>> {
@@ -23,12 +22,15 @@ fn field(words: &mut Words<'_>, identifier: &[u8], source: Source) -> Result<(Fi
     let name = if words.take("AS") { words.need("AS")? } else { identifier };
     let name = std::str::from_utf8(name)
         .map_err(|_| Error::Message(format!("The field name `{}` is no UTF-8", echo(name, MAX_ECHO))))?;
+    let mut is_single = true;
     if source == Source::Json {
-        Path::parse(identifier).map_err(|error| {
+        let path = path(identifier).map_err(|error| {
             Error::Message(format!("Invalid JSONPath '{}' in attribute '{name}': {error}", echo(identifier, MAX_ECHO)))
         })?;
+        is_single = path.is_static();
     }
     let mut field = Field::new(name, kind(words, name, source)?);
+    field.unordered = !is_single && matches!(field.kind, FieldKind::Text { .. });
     let inert = options(words, &mut field)?;
     for (option, is_set) in [("INDEXMISSING", field.index_missing), ("INDEXEMPTY", field.index_empty)] {
         if is_set && !field.indexed {
@@ -136,6 +138,7 @@ fn options(words: &mut Words<'_>, field: &mut Field) -> Result<Vec<&'static str>
             // Patterns read the dictionary, which needs no further index.
             () if has_words && words.take("WITHSUFFIXTRIE") => {
                 inert.push("WITHSUFFIXTRIE");
+                field.suffix_trie = true;
                 continue;
             }
             () if has_words && words.take("INDEXEMPTY") => {
@@ -148,7 +151,9 @@ fn options(words: &mut Words<'_>, field: &mut Field) -> Result<Vec<&'static str>
             }
             () if words.take("SORTABLE") => {
                 field.sortable = true;
-                field.unnormalized = words.take("UNF") || field.kind == FieldKind::Numeric;
+                // What keeps upper and lower case apart in queries does so in order, too.
+                let keeps_case = matches!(field.kind, FieldKind::Numeric | FieldKind::Tag { case_sensitive: true, .. });
+                field.unnormalized = words.take("UNF") || keeps_case;
             }
             () if words.take("NOINDEX") => field.indexed = false,
             () => return Ok(inert),

@@ -1,9 +1,9 @@
 //! FT.SEARCH.
 
-use query_engine::{DistanceOrder, Hits, Index, MAX_WINDOW, Query, SearchOptions, SortBy, SortKey};
+use query_engine::{DistanceOrder, Hits, Index, MAX_WINDOW, Profiler, Query, SearchOptions, SortBy, SortKey};
 
 use super::load::{self, Loader, Marking, Returned};
-use super::query::{Common, check_time, limit};
+use super::query::{Common, TIME_IS_OVER, check_time, limit};
 use super::show;
 use super::words::{MAX_ECHO, Words, bad};
 use super::{Deadline, current, queried};
@@ -30,7 +30,9 @@ pub(super) struct Request<'a> {
     pub(super) marking: Marking<'a>,
     payload: &'a [u8],
     pub(super) sort_by: Option<(&'a str, bool)>,
-    limit: (usize, usize),
+    pub(super) limit: (usize, usize),
+    /// `LIMIT … 0`.
+    pub(super) counts_alone: bool,
 }
 
 impl<'a> Request<'a> {
@@ -52,6 +54,7 @@ impl<'a> Request<'a> {
             payload: &[],
             sort_by: None,
             limit: (0, 10),
+            counts_alone: false,
         };
         let most = cx.instance().search.options.max_results.load(Relaxed);
         while !words.is_empty() {
@@ -65,6 +68,7 @@ impl<'a> Request<'a> {
         }
         // Documents behind MAXSEARCHRESULTS are left out without a word.
         let (offset, count) = request.limit;
+        request.counts_alone = count == 0;
         if offset as u64 > most.min(MAX_WINDOW as u64) {
             return Err(Error::Message(format!("OFFSET exceeds maximum of {}", most.min(MAX_WINDOW as u64))));
         }
@@ -162,12 +166,14 @@ fn numeric_filter(words: &mut Words<'_>) -> Result<String> {
     let mut end = |name: &str| {
         let word = words.text("FILTER")?;
         let number = word.strip_prefix('(').unwrap_or(word);
-        let is_number = number.trim_start_matches(['+', '-']).eq_ignore_ascii_case("inf")
+        // Only the upper end may be infinite, only the lower one minus that.
+        let infinities: &[&str] = if name == "upper" { &["inf", "+inf"] } else { &["-inf"] };
+        let is_number = infinities.iter().any(|infinity| number.eq_ignore_ascii_case(infinity))
             || number.parse::<f64>().is_ok_and(f64::is_finite);
         if is_number {
             Ok(word.to_owned())
         } else {
-            Err(Error::Message(format!("Bad {name} range: {}", echo(word.as_bytes(), MAX_ECHO))))
+            Err(Error::Message(format!("Bad {name} range: {}", echo(number.as_bytes(), MAX_ECHO))))
         }
     };
     Ok(format!("@{field}:[{} {}]", end("lower")?, end("upper")?))
@@ -198,13 +204,20 @@ pub(super) fn search(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
 /// Runs a query and writes its answer.
 pub(super) fn answer(cx: &mut Ctx<'_>, index: &SearchIndex, request: &Request<'_>) -> Result {
     let deadline = current(cx, &request.common);
-    let hits = run(cx, index, request, deadline)?;
+    let hits = run(cx, index, request, deadline, None)?;
     let definition = index.definition();
     let loader = Loader::new(cx, cx.instance(), &definition, request.common.dialect, deadline);
     show::hits(cx, index, request, &loader.load(index, request, hits))
 }
 
-pub(super) fn run(cx: &Ctx<'_>, index: &SearchIndex, request: &Request<'_>, deadline: Deadline) -> Result<Hits> {
+/// Finds the hits of a query. One that is watched by a profiler does not fail at the end of its time.
+pub(super) fn run(
+    cx: &Ctx<'_>,
+    index: &SearchIndex,
+    request: &Request<'_>,
+    deadline: Deadline,
+    profiler: Option<&Profiler>,
+) -> Result<Hits> {
     index.note_dialect(request.common.query_dialect);
     let (engine, definition) = (index.engine(), index.definition());
     request.common.check_source(definition.source)?;
@@ -235,9 +248,17 @@ pub(super) fn run(cx: &Ctx<'_>, index: &SearchIndex, request: &Request<'_>, dead
         sort_by_distance: by_distance.map(|(name, ascending)| DistanceOrder { name, ascending }),
         with_scores: request.with_scores,
         with_words: request.marking.is_on(),
+        profiler,
         ..request.common.options(cx, &is_over)
     };
     let hits = engine.search(&query, &options).map_err(|error| Error::Message(error.to_string()))?;
+    if profiler.is_some() {
+        return Ok(hits);
+    }
+    // A part of a count is worth nothing, and no answer says that it is one.
+    if hits.is_partial && request.counts_alone {
+        return Err(TIME_IS_OVER);
+    }
     check_time(cx, hits.is_partial)?;
     Ok(hits)
 }

@@ -17,6 +17,7 @@ const CURSORS: i64 = 128;
 /// `FT.INFO index`
 pub(super) fn info(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     let index = index_for(cx, args, NO_INDEX)?;
+    index.uses.fetch_add(1, Relaxed);
     refresh(cx, default_deadline(cx));
     let definition = index.definition();
     let keys = cx.instance().database(0).len();
@@ -58,7 +59,8 @@ pub(super) fn info(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     if is_collected {
         reply.simple("gc_stats");
         reply.map(GC.len());
-        GC.iter().for_each(|name| number(reply, name, 0.0));
+        // No cycle has a length.
+        GC.iter().for_each(|name| number(reply, name, if *name == "average_cycle_time_ms" { f64::NAN } else { 0.0 }));
     }
     reply.simple("cursor_stats");
     reply.map(4);
@@ -238,12 +240,12 @@ fn sizes(reply: &mut Reply, engine: &Index, records: u64) {
     let inverted = memory.words + memory.tags + memory.numbers + memory.places;
     number(reply, "inverted_sz_mb", megabytes(inverted));
     number(reply, "vector_index_sz_mb", megabytes(memory.vectors));
-    count(reply, "total_inverted_index_blocks", engine.word_count());
+    count(reply, "total_inverted_index_blocks", engine.block_count());
     // Positions are a part of the postings.
     number(reply, "offset_vectors_sz_mb", 0.0);
-    number(reply, "doc_table_size_mb", megabytes(memory.documents));
+    number(reply, "doc_table_size_mb", megabytes(memory.documents - engine.id_table_bytes()));
     number(reply, "sortable_values_size_mb", megabytes(sorted));
-    number(reply, "key_table_size_mb", 0.0);
+    number(reply, "key_table_size_mb", megabytes(engine.id_table_bytes()));
     number(reply, "tag_overhead_sz_mb", megabytes(memory.tags));
     number(reply, "text_overhead_sz_mb", megabytes(memory.words));
     number(reply, "total_index_memory_sz_mb", megabytes(memory.total()));

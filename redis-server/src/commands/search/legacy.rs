@@ -79,7 +79,8 @@ impl<'a> Addition<'a> {
 pub(super) fn add(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     let index = index_for(cx, args, NO_INDEX)?;
     let addition = Addition::parse(args)?;
-    if addition.fields.is_empty() {
+    // Without fields a partial addition says something of the document as a whole.
+    if addition.fields.is_empty() && !addition.is_partial {
         cx.reply.ok();
         return Ok(());
     }

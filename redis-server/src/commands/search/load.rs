@@ -11,8 +11,7 @@ use crate::exec::instance::Instance;
 use crate::exec::search::read_document;
 use crate::keyspace::{Entry, ValueRef};
 use crate::protocol::error::{Error, echo};
-use crate::search::{Definition, SearchIndex, Source, SourceField, shown};
-use crate::types::json::{Json, Node, Path};
+use crate::search::{Definition, SearchIndex, Source, SourceField, listed, path, property, shown};
 
 /// A field that RETURN names.
 #[derive(Clone, Copy)]
@@ -27,7 +26,11 @@ pub(super) fn returned<'a>(mut words: Words<'a>) -> Result<Vec<Returned<'a>>> {
     while let Some(word) = words.next() {
         let identifier = word.strip_prefix(b"@").unwrap_or(word);
         let name = if words.take("AS") {
-            words.next().ok_or(Error::Static("RETURN path AS name - must be accompanied with NAME"))?
+            let name = words.next().ok_or(Error::Static("RETURN path AS name - must be accompanied with NAME"))?;
+            if name.eq_ignore_ascii_case(b"AS") {
+                return Err(Error::Static("Alias for RETURN cannot be `AS`"));
+            }
+            name
         } else {
             word
         };
@@ -146,7 +149,9 @@ impl<'a> Marking<'a> {
             Some(Summarize { fragments, words, separator, .. }) => {
                 let engine = index.engine();
                 let stop_words = &engine.schema().stop_words;
-                let summary = Summary { fragments: *fragments, words: *words, separator, stop_words };
+                // As in RediSearch, words that are to be marked and are not there leave the text as it is.
+                let keeps_unfound = highlights.is_some();
+                let summary = Summary { fragments: *fragments, words: *words, separator, stop_words, keeps_unfound };
                 summarize(&text, &marks(open, close), &summary)
             }
             None if highlights.is_some() => highlight(&text, &marks(open, close)),
@@ -194,12 +199,16 @@ impl<'l> Loader<'l> {
         read_document(self.instance, (id, self.now), &|| self.deadline.is_over(), read)
     }
 
-    pub(super) fn now(&self) -> u64 {
-        self.now
-    }
-
     /// The value that a field sorts a document by.
     pub(super) fn sort_key(&self, id: &[u8], field: &SourceField) -> SortKey {
+        if self.definition.source == Source::Json {
+            let value = self.read(id, |entry| self.value(entry, field.name.as_bytes())).flatten();
+            return match value.as_ref().map(Datum::plain) {
+                Some(Datum::Number(number)) => SortKey::Number(*number),
+                Some(Datum::Text(text)) => SortKey::Text(text.as_ref().into()),
+                _ => SortKey::Missing,
+            };
+        }
         let text = self.read(id, |entry| self.field(entry, field.name.as_bytes())).flatten();
         match (text, &field.kind) {
             (None, _) => SortKey::Missing,
@@ -291,7 +300,7 @@ impl<'l> Loader<'l> {
 
     /// Answers show all values of the field's path, as a list.
     fn shows_list(&self, field: &SourceField) -> bool {
-        self.definition.source == Source::Json && self.dialect >= 3 && !field.is_sortable
+        self.lists_values() && !field.is_sortable
     }
 
     /// All fields of a document: those of a hash, or the JSON document as a whole.
@@ -316,18 +325,14 @@ impl<'l> Loader<'l> {
         self.definition.source == Source::Hash && fields.any(|field| field.is_sortable && field.name.as_bytes() == name)
     }
 
-    /// A field that an answer names: a sortable number as the index keeps it, and the key by its own property.
+    /// A field that an answer names: a number as the index keeps it, and the key by its own property.
     fn returned(&self, entry: &Entry, name: &[u8]) -> Option<Vec<u8>> {
         if name == query_engine::KEY.as_bytes() {
             return Some(entry.key().to_vec());
         }
         let text = self.field(entry, name)?;
         let field = self.definition.fields.iter().find(|field| field.name.as_bytes() == name);
-        let is_one = field.is_some_and(|field| field.is_sortable) && self.dialect >= 3;
-        if is_one && let Some(text) = self.only_value(entry, field) {
-            return Some(text);
-        }
-        let is_number = field.is_some_and(|field| field.is_sortable && field.kind == FieldKind::Numeric);
+        let is_number = field.is_some_and(|field| field.kind == FieldKind::Numeric);
         if is_number
             && self.definition.source == Source::Hash
             && let SortKey::Number(number) = SortKey::parse(&text)
@@ -345,32 +350,29 @@ impl<'l> Loader<'l> {
                 let identifier = known.map_or(name, |field| &field.identifier);
                 hash.at(self.now).get(identifier).map(|text| text.to_vec())
             }
-            ValueRef::Json(json) => {
-                self.of_path(json, &Path::parse(known.map_or(name, |field| &field.identifier)).ok()?)
+            ValueRef::Json(json) if self.dialect < 3 => {
+                let path = path(known.map_or(name, |field| &field.identifier)).ok()?;
+                json.find(&path).ok()?.next().map(shown)
             }
+            ValueRef::Json(_) => self.value(entry, name).map(|value| value.bytes().to_vec()),
             _ => None,
         }
     }
 
-    /// The value of a field in JSON whose path leads to one.
-    fn only_value(&self, entry: &Entry, field: Option<&SourceField>) -> Option<Vec<u8>> {
-        let ValueRef::Json(json) = entry.value() else { return None };
-        let path = field?.path()?;
-        let mut found = json.find(&path).ok()?;
-        let first = found.next()?;
-        found.next().is_none().then(|| shown(first))
+    /// A field to compute with: in JSON, from dialect 3 on, the values of its path as a list.
+    pub(super) fn value(&self, entry: &Entry, name: &[u8]) -> Option<Datum> {
+        match entry.value() {
+            ValueRef::Json(json) if self.lists_values() => {
+                let known = self.definition.fields.iter().find(|field| field.name.as_bytes() == name);
+                let path = path(known.map_or(name, |field| &field.identifier)).ok()?;
+                listed(json, &path, known.is_some_and(|field| field.is_sortable))
+            }
+            _ => property(self.definition, entry, &String::from_utf8_lossy(name), self.now),
+        }
     }
 
-    /// The values of a path: from dialect 3 on all values as a list, before the first one.
-    fn of_path(&self, json: &Json, path: &Path) -> Option<Vec<u8>> {
-        let mut found = json.find(path).ok()?;
-        if self.dialect < 3 {
-            return found.next().map(shown);
-        }
-        if path.is_legacy() {
-            return found.next().map(|node| node.to_text().into_bytes());
-        }
-        let texts: Vec<String> = found.map(Node::to_text).collect();
-        (!texts.is_empty()).then(|| format!("[{}]", texts.join(",")).into_bytes())
+    /// Whether answers show all values of a path.
+    pub(super) fn lists_values(&self) -> bool {
+        self.definition.source == Source::Json && self.dialect >= 3
     }
 }

@@ -24,6 +24,8 @@ pub(super) struct Request<'a> {
     pub(super) load: Vec<(String, Vec<u8>)>,
     pub(super) loads_all: bool,
     pub(super) with_scores: bool,
+    /// Answers with the total alone.
+    pub(super) no_content: bool,
     pub(super) cursor: Option<CursorOptions>,
 }
 
@@ -43,6 +45,7 @@ impl<'a> Request<'a> {
             load: Vec::new(),
             loads_all: false,
             with_scores: false,
+            no_content: false,
             cursor: None,
         };
         let most = cx.instance().search.options.max_rows.load(Relaxed);
@@ -97,6 +100,7 @@ impl<'a> Request<'a> {
             }
             () if words.take("WITHCURSOR") => self.cursor = Some(cursor(words)?),
             () if words.take("ADDSCORES") => self.with_scores = true,
+            () if words.take("NOCONTENT") => self.no_content = true,
             // The pipeline is the same either way.
             () if words.take("WITHCOUNT") || words.take("WITHOUTCOUNT") => {}
             () if words.take("HIGHLIGHT") => return Err(unsupported("HIGHLIGHT")),
@@ -116,15 +120,21 @@ impl<'a> Request<'a> {
             self.loads_all = true;
             return Ok(());
         }
+        if self.steps.iter().any(|step| matches!(step, Step::Group { .. })) {
+            return Err(Error::Static("LOAD cannot be applied after projectors or reducers"));
+        }
         let mut list = words.list("LOAD")?;
         if list.is_empty() {
             return Err(bad("LOAD", "expected at least one property"));
         }
+        let mut names = Vec::new();
         while let Some(word) = list.next() {
             let field = word.strip_prefix(b"@").unwrap_or(word);
-            let name = if list.take("AS") { list.text("AS")?.to_owned() } else { lossy(field) };
+            let name = if list.take("AS") { alias(&mut list)? } else { lossy(field) };
+            names.push(name.clone());
             self.load.push((name, field.to_vec()));
         }
+        self.steps.push(Step::Load(names));
         Ok(())
     }
 
@@ -154,6 +164,15 @@ impl<'a> Request<'a> {
                 *max = Some(limit.or(most).unwrap_or(DEFAULT_SORTED));
             }
         }
+    }
+}
+
+/// The name behind AS of LOAD.
+fn alias(list: &mut Words<'_>) -> Result<String> {
+    match list.next() {
+        None => Err(Error::Static("LOAD path AS name - must be accompanied with NAME")),
+        Some(name) if name.eq_ignore_ascii_case(b"AS") => Err(Error::Static("Alias for LOAD cannot be `AS`")),
+        Some(name) => Ok(lossy(name)),
     }
 }
 

@@ -30,6 +30,8 @@ pub(super) struct Common<'a> {
     params: Vec<(&'a str, &'a [u8])>,
     pub(super) slop: Option<u32>,
     pub(super) in_order: bool,
+    /// The query is explained, not answered.
+    pub(super) explains: bool,
 }
 
 impl<'a> Common<'a> {
@@ -47,6 +49,7 @@ impl<'a> Common<'a> {
             params: Vec::new(),
             slop: None,
             in_order: false,
+            explains: false,
         }
     }
 
@@ -144,6 +147,8 @@ impl<'a> Common<'a> {
             language: self.language,
             verbatim: self.verbatim,
             keep_stop_words: self.keep_stop_words,
+            is_near: self.slop.is_some() || self.in_order,
+            explains: self.explains,
             ..ParseOptions::default()
         };
         Query::parse(text, index.schema(), &options).map_err(|error| Error::Message(error.to_string()))
@@ -174,10 +179,13 @@ fn format(words: &mut Words<'_>) -> Result<bool> {
     }
 }
 
+/// The error of a query whose time is over.
+pub(super) const TIME_IS_OVER: Error = Error::Static("Timeout limit was reached");
+
 /// The error of a query that has found a part, if such queries fail.
 pub(super) fn check_time(cx: &Ctx<'_>, is_partial: bool) -> Result {
     let fails = is_partial && cx.instance().search.options.fails_late.load(Relaxed) != 0;
-    if fails { Err(Error::Static("Timeout limit was reached")) } else { Ok(()) }
+    if fails { Err(TIME_IS_OVER) } else { Ok(()) }
 }
 
 fn scorer(name: &str) -> Result<Scorer> {

@@ -125,7 +125,7 @@ fn each(
             Some(explanation) => {
                 reply.array(2);
                 reply.double(hit.score);
-                explained(reply, explanation, true);
+                explained(reply, explanation);
             }
             None => reply.double(hit.score),
         }
@@ -153,16 +153,14 @@ fn each(
 }
 
 /// An explanation: a line, or a list of a line and its parts.
-fn explained(reply: &mut Reply, explanation: &Explanation, is_root: bool) {
-    if explanation.parts.is_empty() && !is_root {
+fn explained(reply: &mut Reply, explanation: &Explanation) {
+    if explanation.parts.is_empty() {
         return reply.simple(&explanation.text);
     }
-    reply.array(if explanation.parts.is_empty() { 1 } else { 2 });
+    reply.array(2);
     reply.simple(&explanation.text);
-    if !explanation.parts.is_empty() {
-        reply.array(explanation.parts.len());
-        explanation.parts.iter().for_each(|part| explained(reply, part, false));
-    }
+    reply.array(explanation.parts.len());
+    explanation.parts.iter().for_each(|part| explained(reply, part));
 }
 
 /// Names and values: a map in RESP3, a list in RESP2.

@@ -108,6 +108,20 @@ fn totals_and_order_of_aggregations() {
 }
 
 #[test]
+fn a_cursor_tells_that_its_index_is_gone() {
+    let server = Server::start();
+    let client = &mut server.connect();
+    run(client, "FT.CREATE i PREFIX 1 d: SCHEMA n NUMERIC");
+    (0..5).for_each(|number| drop(run(client, &format!("HSET d:{number} n {number}"))));
+    let reply = shown(&run(client, "FT.AGGREGATE i * WITHCURSOR COUNT 2"));
+    let number = reply.trim_end_matches(']').rsplit(' ').next().expect("a number").to_owned();
+    run(client, "FT.DROPINDEX i");
+    let read = format!("FT.CURSOR READ i {number}");
+    assert_eq!(shown(&ask(client, &read)), "The index was dropped while the cursor was idle");
+    assert_eq!(shown(&ask(client, &read)), "Unknown index name");
+}
+
+#[test]
 fn answers_of_searches() {
     let server = Server::start();
     let client = &mut server.connect();

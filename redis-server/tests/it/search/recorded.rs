@@ -6,14 +6,24 @@
 use super::words;
 use crate::support::recorded::Recording;
 
-#[test]
-fn replies_are_those_of_redisearch() {
+fn check(text: &'static str) {
     let recording = Recording {
-        text: include_str!("replies.txt"),
+        text,
         socket: "REDISEARCH_SOCKET",
         record: "SEARCH_RECORD",
         prepare: &[&["FT.CONFIG", "SET", "TIMEOUT", "0"]],
         words,
     };
     recording.check();
+}
+
+#[test]
+fn replies_are_those_of_redisearch() {
+    check(include_str!("replies.txt"));
+}
+
+/// Values of JSON, empty words, bad queries, explanations, FT.PROFILE.
+#[test]
+fn details_are_those_of_redisearch() {
+    check(include_str!("details.txt"));
 }

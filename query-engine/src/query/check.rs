@@ -1,0 +1,47 @@
+//! Checks of a whole tree: empty words that no field has, and distances of words whose order is not defined.
+
+use super::QueryError;
+use super::node::{Kind, Node};
+use crate::schema::{ALL_FIELDS, Field, Schema};
+
+/// Refuses empty words where no field indexes them, and phrases with a distance or an order in fields without one. `is_near`: the query as a
+/// whole has a distance or an order.
+pub(super) fn check(root: &Node, schema: &Schema, is_near: bool) -> Result<(), QueryError> {
+    let has_words = |field: &Field| !matches!(field.kind, crate::FieldKind::Numeric | crate::FieldKind::Geo);
+    let checks_empty = schema.fields().iter().any(|field| has_words(field) && !field.index_empty);
+    let checks_order = schema.keeps.positions && schema.fields().iter().any(|field| field.unordered);
+    if !checks_empty && !checks_order {
+        return Ok(());
+    }
+    // As in RediSearch, one TAG field with INDEXEMPTY lets all of the query's have empty tags.
+    let (mut has_tags, mut has_empty_tags) = (false, false);
+    let mut open = vec![root];
+    while let Some(node) = open.pop() {
+        match &node.kind {
+            Kind::Phrase { .. } if checks_order && (is_near || node.slop.is_some() || node.in_order.is_some()) => {
+                if let Some(field) = schema.masked(node.fields).find(|field| field.unordered) {
+                    return Err(QueryError::NoOrder(field.name.clone()));
+                }
+            }
+            Kind::Tag { field } => {
+                has_tags = true;
+                has_empty_tags |= field.id.is_none_or(|field| schema.field(field).index_empty);
+            }
+            Kind::Token { text, .. } if checks_empty && text.is_empty() => {
+                let takes = if has_tags { has_empty_tags } else { takes_empty(node, schema) };
+                if !takes {
+                    return Err(QueryError::EmptyNotIndexed);
+                }
+            }
+            _ => {}
+        }
+        open.extend(node.children.iter().rev());
+    }
+    Ok(())
+}
+
+/// Whether one of the TEXT fields of a word indexes empty texts. A word that names no TEXT field finds nothing, and is none's.
+fn takes_empty(node: &Node, schema: &Schema) -> bool {
+    let mut fields = schema.masked(node.fields).peekable();
+    node.fields == ALL_FIELDS || fields.peek().is_none() || fields.any(|field| field.index_empty)
+}
