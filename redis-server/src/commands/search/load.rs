@@ -200,7 +200,9 @@ impl<'l> Loader<'l> {
 
     /// The value that a field sorts a document by.
     pub(super) fn sort_key(&self, id: &[u8], field: &SourceField) -> SortKey {
-        let text = self.read(id, |entry| self.field(entry, field.name.as_bytes())).flatten();
+        // Documents are sorted by the first of several values in every dialect.
+        let first = Self { dialect: 1, ..*self };
+        let text = first.read(id, |entry| first.field(entry, field.name.as_bytes())).flatten();
         match (text, &field.kind) {
             (None, _) => SortKey::Missing,
             (Some(text), FieldKind::Numeric) => SortKey::parse(&text),
@@ -345,6 +347,8 @@ impl<'l> Loader<'l> {
                 let identifier = known.map_or(name, |field| &field.identifier);
                 hash.at(self.now).get(identifier).map(|text| text.to_vec())
             }
+            // A name is a path only if it begins like one.
+            ValueRef::Json(_) if known.is_none() && !name.starts_with(b"$") => None,
             ValueRef::Json(json) => {
                 self.of_path(json, &Path::parse(known.map_or(name, |field| &field.identifier)).ok()?)
             }
