@@ -132,7 +132,8 @@ fn answers_of_searches() {
             "HSET a n 1.0 s 1",
             "HSET b t Straße n 2 g \"\"",
             "FT.CREATE j ON JSON SCHEMA $.t AS t TEXT",
-            r#"JSON.SET k $ '{"t":["one two","three"]}'"#,
+            "FT.CREATE m ON JSON SCHEMA $.n AS n NUMERIC",
+            r#"JSON.SET k $ '{"t":["one two","three"],"n":7,"other":1}'"#,
         ],
     );
     check(
@@ -149,6 +150,8 @@ fn answers_of_searches() {
             // Between the texts of one field lie a hundred places.
             ("FT.SEARCH j 'two three' NOCONTENT SLOP 98", "[0]"),
             ("FT.SEARCH j 'two three' NOCONTENT SLOP 99", "[1 k]"),
+            // JSON: the first of several values sorts, and a name outside of the schema is no path.
+            ("FT.SEARCH m * SORTBY n WITHSORTKEYS RETURN 2 n other DIALECT 3", "[1 k #7 [n [7]]]"),
             ("FT.EXPLAIN i n LIMIT 0 1 VERBATIM", "n\n"),
             ("FT.SEARCH i * WITHCOUNT LIMIT 0 0", "[2]"),
             ("FT.SEARCH i * EXPLAINSCORE", "EXPLAINSCORE must be accompanied with WITHSCORES"),
