@@ -18,7 +18,7 @@ pub(super) trait Matches {
     /// At most so many matches, roughly.
     fn estimate(&self) -> u64;
 
-    /// Whether each match takes several children.
+    /// Returns true if each match takes several children.
     fn is_intersection(&self) -> bool {
         false
     }
@@ -26,10 +26,10 @@ pub(super) trait Matches {
     /// How the current document matches.
     fn record(&self) -> Record<'_>;
 
-    /// What it is, for FT.PROFILE.
+    /// Its kind, for FT.PROFILE.
     fn kind(&self) -> IteratorKind;
 
-    /// What it and its children did. Only those that are watched have counted.
+    /// Its work and that of its children. Only iterators that are watched have counted.
     fn profile(&self) -> IteratorProfile {
         IteratorProfile { kind: self.kind(), count: 0, micros: 0, children: self.child_profiles() }
     }
@@ -295,7 +295,7 @@ pub(super) struct Union<'i> {
     /// One matching child is enough for the record.
     first_alone: bool,
     weight: f64,
-    /// What it stands for in the query.
+    /// The part of the query that it stands for.
     name: String,
 }
 

@@ -1,4 +1,4 @@
-//! FT.PROFILE: what the iterators of a query and the steps of an aggregation did.
+//! FT.PROFILE: the work of a query's iterators and of an aggregation's steps.
 
 use std::cell::{Cell, RefCell};
 
@@ -15,7 +15,7 @@ pub struct Profiler {
     steps: RefCell<Vec<StepProfile>>,
 }
 
-/// What one iterator of a query did.
+/// The work of one iterator of a query.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct IteratorProfile {
     /// Its kind.
@@ -60,7 +60,7 @@ pub enum IteratorKind {
     Within,
 }
 
-/// What one step of an aggregation did.
+/// The work of one step of an aggregation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StepProfile {
     /// Rows that it left.

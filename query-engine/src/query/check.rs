@@ -40,7 +40,7 @@ pub(super) fn check(root: &Node, schema: &Schema, is_near: bool) -> Result<(), Q
     Ok(())
 }
 
-/// Whether one of the TEXT fields of a word indexes empty texts. A word that names no TEXT field finds nothing, and is none's.
+/// Returns true if one of a word's TEXT fields indexes empty texts. A word that names no TEXT field finds nothing, and passes.
 fn takes_empty(node: &Node, schema: &Schema) -> bool {
     let mut fields = schema.masked(node.fields).peekable();
     node.fields == ALL_FIELDS || fields.peek().is_none() || fields.any(|field| field.index_empty)

@@ -1,5 +1,6 @@
 //! Integration tests.
 
+mod details;
 mod explain;
 mod hostile;
 mod knn;

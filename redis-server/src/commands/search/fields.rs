@@ -151,7 +151,7 @@ fn options(words: &mut Words<'_>, field: &mut Field) -> Result<Vec<&'static str>
             }
             () if words.take("SORTABLE") => {
                 field.sortable = true;
-                // What keeps upper and lower case apart in queries does so in order, too.
+                // Fields that keep upper and lower case apart in queries do so in their order, too.
                 let keeps_case = matches!(field.kind, FieldKind::Numeric | FieldKind::Tag { case_sensitive: true, .. });
                 field.unnormalized = words.take("UNF") || keeps_case;
             }

@@ -371,7 +371,7 @@ impl<'l> Loader<'l> {
         }
     }
 
-    /// Whether answers show all values of a path.
+    /// Returns true if answers show all values of a path.
     pub(super) fn lists_values(&self) -> bool {
         self.definition.source == Source::Json && self.dialect >= 3
     }

@@ -1,4 +1,4 @@
-//! FT.PROFILE: a query with what its iterators and its steps did.
+//! FT.PROFILE: a query with the work of its iterators and its steps.
 
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -176,7 +176,7 @@ fn steps(told: &mut Told, definition: &Definition, steps: &[Step], profiler: &Pr
     }
 }
 
-/// What is told of a query besides its answer. Times are in microseconds.
+/// The part of the reply besides the query's own. Times are in microseconds.
 #[derive(Default)]
 struct Told {
     is_limited: bool,
