@@ -124,7 +124,7 @@ pub mod exec {
 
     /// The state that all workers share.
     pub mod instance {
-        use crate::exec::exclusive::Exclusive;
+        use crate::exec::gate::Exclusive;
 
         /// The shared state.
         #[derive(Debug, Default)]

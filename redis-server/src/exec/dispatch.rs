@@ -8,7 +8,7 @@ use crate::exec::blocking::Waiting;
 use crate::exec::clock::now_ms;
 use crate::exec::cluster::{self, Refused};
 use crate::exec::eviction::{self, Room};
-use crate::exec::exclusive::Held;
+use crate::exec::gate::Held;
 use crate::exec::instance::Instance;
 use crate::exec::permission;
 use crate::exec::script::{self, Interrupted};

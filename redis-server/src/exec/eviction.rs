@@ -12,7 +12,7 @@ use smallvec::SmallVec;
 
 use crate::config::{Config, settings};
 use crate::exec::clock::now_ms;
-use crate::exec::exclusive::Busy;
+use crate::exec::gate::Busy;
 use crate::exec::instance::Instance;
 use crate::exec::worker::Worker;
 use crate::keyspace::{Database, Entry, Frequency, Garbage, Spot, Usage};

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::hash::BuildHasher as _;
+use std::io;
 use std::sync::atomic::Ordering::{Relaxed, SeqCst};
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, fence};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
@@ -20,7 +21,7 @@ use crate::exec::client_eviction::ClientMemory;
 use crate::exec::clock::{LastLogged, now_ms};
 use crate::exec::cluster::Cluster;
 use crate::exec::eviction::{self, Shortage};
-use crate::exec::exclusive::{Exclusive, Occupation};
+use crate::exec::gate::{Exclusive, Occupation, Still, stand_still};
 use crate::exec::later::Later;
 use crate::exec::loading::Loading;
 use crate::exec::oom_score::OomScore;
@@ -75,7 +76,7 @@ pub struct Instance {
     /// The subscriptions.
     pub pubsub: Arc<PubSub>,
     /// The execution gate.
-    pub exclusive: Exclusive,
+    pub exclusive: Arc<Exclusive>,
     /// The script cache, the function libraries, and what runs them.
     pub scripts: Scripts,
     /// Bytes in use when the server had started.
@@ -188,7 +189,7 @@ impl Instance {
             shortage: Shortage::default(),
             startup_memory: AtomicU64::new(0),
             pubsub,
-            exclusive: Exclusive::default(),
+            exclusive: Arc::default(),
             scripts: Scripts::default(),
             tracking,
             peers: Peers::default(),
@@ -480,6 +481,15 @@ impl Instance {
     /// Whether the server was told to end.
     pub fn is_ending(&self) -> bool {
         self.runtime().is_some_and(server_runtime::Handle::is_triggered)
+    }
+
+    /// Waits until the server is at rest, unless it ends. Only a thread that serves nobody may call this.
+    ///
+    /// # Errors
+    /// The server ends.
+    pub fn stand_still(&self) -> io::Result<Still> {
+        let goes_on = || if self.is_ending() { Err(io::ErrorKind::Interrupted.into()) } else { Ok(()) };
+        stand_still(&self.exclusive, goes_on)
     }
 
     /// The handle of the runtime that serves this instance; none when nothing does.

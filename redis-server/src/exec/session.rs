@@ -13,7 +13,7 @@ use crate::clients::acl::Identity;
 use crate::clients::client::{Client, ClientShared, flag};
 use crate::clients::pubsub::Kind;
 use crate::exec::blocking::Waiting;
-use crate::exec::exclusive::Held;
+use crate::exec::gate::Held;
 use crate::exec::instance::Instance;
 use crate::exec::tracking;
 use crate::exec::transaction::discard_transaction;

@@ -10,10 +10,10 @@ use crate::exec::clock::{Clock, Tick, now_ms, now_us};
 use crate::exec::dispatch::Call;
 use crate::exec::event_loop::EventLoop;
 use crate::exec::eviction::Evictor;
-use crate::exec::exclusive::Activity;
+use crate::exec::gate::Activity;
+use crate::exec::gate::Still;
 use crate::exec::instance::Instance;
 use crate::exec::script::Spare;
-use crate::exec::still::Still;
 use crate::observe::stats::WorkerStats;
 use crate::observe::{Measured, Observed, Shown};
 use crate::protocol::error::Error;
@@ -40,7 +40,7 @@ pub struct Worker {
     pub watches_shutdown: Cell<bool>,
     /// Where this worker says that it is at work.
     pub activity: Arc<Activity>,
-    /// Whether it works for one that is alone with the data ([`Exclusive`](crate::exec::exclusive::Exclusive)), and locks for each command.
+    /// Whether it works for one that is alone with the data ([`Exclusive`](crate::exec::gate::Exclusive)), and locks for each command.
     pub is_alone: bool,
     /// Whether it runs slow calls, on what they have marked.
     pub is_slow: bool,

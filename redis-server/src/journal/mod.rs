@@ -47,7 +47,7 @@ pub enum User {
 pub struct Standstill(());
 
 impl Standstill {
-    /// Only [`Exclusive`](crate::exec::exclusive::Exclusive) vouches for that, and tests.
+    /// Only [`Exclusive`](crate::exec::gate::Exclusive) vouches for that, and tests.
     pub(crate) fn vouched() -> Self {
         Self(())
     }

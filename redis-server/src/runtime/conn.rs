@@ -26,7 +26,7 @@ use crate::config::settings;
 use crate::exec::blocking::Waiting;
 use crate::exec::client_eviction;
 use crate::exec::clock::now_ms;
-use crate::exec::exclusive::Held;
+use crate::exec::gate::Held;
 use crate::exec::panics;
 use crate::exec::permission;
 use crate::exec::pipeline::Pipeline;

@@ -19,10 +19,10 @@ use crate::config::tls::{self, TlsError};
 use crate::config::{Config, settings};
 use crate::exec::CommandTable;
 use crate::exec::aof;
+use crate::exec::gate::Still;
 use crate::exec::instance::Instance;
 use crate::exec::session::ConnectedClient;
 use crate::exec::snapshot::{self, LoadError};
-use crate::exec::still::Still;
 use crate::exec::worker::Worker;
 use crate::observe::memory;
 use crate::process::Process;
@@ -180,7 +180,7 @@ pub fn start(
     if size < config.uint(settings::LOADING_PROCESS_EVENTS_INTERVAL_BYTES) {
         instance.loading.begin_again(size);
         load(&instance).map_err(StartError::Load)?;
-        instance.replication.begin(&instance, &Still::before_service(&instance));
+        instance.replication.begin(&instance, &Still::before_service(&instance.exclusive));
         return prepared.serve(signals);
     }
     instance.exclusive.begin_loading();
@@ -208,7 +208,7 @@ fn load_while_serving(instance: &Arc<Instance>) {
         return instance.loading.give_up();
     }
     if result.is_ok() {
-        instance.replication.begin(instance, &Still::before_service(instance));
+        instance.replication.begin(instance, &Still::before_service(&instance.exclusive));
         instance.exclusive.end_loading();
     }
     instance.loading.end(result);

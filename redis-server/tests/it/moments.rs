@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use redis_server::commands::TABLE;
 use redis_server::exec::aof;
-use redis_server::exec::exclusive::{Alone, Exclusive};
+use redis_server::exec::gate::Alone;
 use redis_server::exec::instance::Instance;
 use redis_server::exec::snapshot::{self, Format, Job, Purpose};
 use redis_server::exec::worker::Worker;
@@ -188,7 +188,7 @@ fn a_snapshot_is_what_the_journal_says_up_to_its_cut() {
     let folder = tempfile::tempdir().unwrap();
     let server = Server::shuffled();
     let instance = &server.instance;
-    instance.journal.turn_on(User::Aof, &Exclusive::stop(instance).unwrap());
+    instance.journal.turn_on(User::Aof, &instance.exclusive.stop().unwrap());
     let mut reader = instance.journal.reader(|| {});
     let mut client = server.connect();
     open_accounts(&mut client.stream);

@@ -64,7 +64,7 @@ fn window(instance: &Arc<Instance>, seen: &Seen) {
 
 /// A slow call that writes everything.
 fn slow(instance: &Arc<Instance>, seen: &Seen) {
-    let slow = Exclusive::enter_slow(instance, everything(), true).expect("it is patient");
+    let slow = instance.exclusive.enter_slow(everything(), true).expect("it is patient");
     seen.write();
     drop(slow);
 }
@@ -74,7 +74,7 @@ fn who_is_alone_is_alone_and_all_have_their_turn() {
     model(|| {
         let scene = scene();
         let stop = |instance: &Arc<Instance>, seen: &Seen| {
-            let alone = Exclusive::stop(instance).expect("there are no slow calls");
+            let alone = instance.exclusive.stop().expect("there are no slow calls");
             seen.alone();
             drop(alone);
         };
@@ -99,7 +99,7 @@ fn who_waits_for_slow_calls_to_be_alone_is_woken() {
     model(|| {
         let scene = scene();
         let stop = |instance: &Arc<Instance>, seen: &Seen| {
-            let alone = Exclusive::stop_after_slow_calls(instance).expect("nobody is busy");
+            let alone = instance.exclusive.stop_after_slow_calls().expect("nobody is busy");
             seen.alone();
             drop(alone);
         };
@@ -120,7 +120,7 @@ fn no_connection_is_held_for_ever() {
             let mut held = None;
             loop {
                 let before = instance.exclusive.ended();
-                match Exclusive::stop(instance) {
+                match instance.exclusive.stop() {
                     Ok(alone) => {
                         seen.alone();
                         drop(alone);
@@ -129,7 +129,7 @@ fn no_connection_is_held_for_ever() {
                     Err(hindered) => assert_eq!(hindered, Hindered::Slow),
                 }
                 // The place in front of further slow calls is kept until the next one is had.
-                held = match Exclusive::hold(instance, &client, before, true) {
+                held = match instance.exclusive.hold(&client, before, true) {
                     Some(next) => Some(next),
                     None => continue,
                 };

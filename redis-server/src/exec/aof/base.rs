@@ -4,7 +4,7 @@ use std::io;
 use std::sync::Arc;
 
 use crate::config::settings;
-use crate::exec::exclusive::Alone;
+use crate::exec::gate::Alone;
 use crate::exec::instance::Instance;
 use crate::exec::snapshot::{self, Format, Job, Occupied, Purpose, Target};
 use crate::persistence::SnapshotFile;

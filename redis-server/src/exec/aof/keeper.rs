@@ -11,7 +11,7 @@ use super::group::Group;
 use super::{Aof, base, lock, now, policy};
 use crate::config::settings;
 use crate::exec::clock::now_ms;
-use crate::exec::exclusive::Alone;
+use crate::exec::gate::Alone;
 use crate::exec::instance::Instance;
 use crate::exec::snapshot::Purpose;
 use crate::journal::User;

@@ -38,7 +38,7 @@ use std::time::Duration;
 use crate::clients::client::ClientShared;
 use crate::config::{Config, settings};
 use crate::exec::clock::{now_ms, steady_ms};
-use crate::exec::exclusive::{Alone, Exclusive};
+use crate::exec::gate::Alone;
 use crate::exec::instance::Instance;
 use crate::exec::replication::Replication;
 use crate::exec::snapshot;
@@ -207,7 +207,7 @@ fn start_on(instance: &Arc<Instance>, disk: Arc<dyn Disk>) -> Result<(), LoadErr
     if let Some(position) = position {
         instance.replication.go_on_from(instance, position, Replication::starts_as_replica(instance));
     }
-    instance.journal.turn_on(User::Aof, &Exclusive::already_stopped(instance));
+    instance.journal.turn_on(User::Aof, &instance.exclusive.already_stopped());
     let offset = instance.journal.offset();
     instance.aof.is_on.store(true, Relaxed);
     instance.aof.spawn(instance).map_err(|error| LoadError::opening(&error))?;

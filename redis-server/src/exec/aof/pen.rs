@@ -6,7 +6,7 @@ use std::sync::{Arc, MutexGuard, PoisonError, TryLockError};
 
 use super::{Aof, Order, PATIENCE, Until, lock, now};
 use crate::config::settings;
-use crate::exec::exclusive::Alone;
+use crate::exec::gate::Alone;
 use crate::exec::instance::Instance;
 use crate::journal::Reader;
 use crate::persistence::aof::{Layout, Log, Now, Writer};

@@ -15,8 +15,8 @@ use super::{Replication, Stage};
 use crate::clients::client::flag;
 use crate::config::settings;
 use crate::exec::dispatch::redirect;
+use crate::exec::gate::{Still, stand_still};
 use crate::exec::instance::Instance;
-use crate::exec::still::{Still, stand_still, stand_still_unless_ending};
 use crate::protocol::error::Error;
 use crate::threads::{self, OnPanic};
 
@@ -175,7 +175,7 @@ impl Work {
         let replication = &self.instance.replication;
         let is_last = || replication.state().failover.number == self.number;
         if catch_unwind(AssertUnwindSafe(|| self.run())).is_err()
-            && let Ok(still) = stand_still_unless_ending(&self.instance)
+            && let Ok(still) = self.instance.stand_still()
             && is_last()
         {
             replication.abort_failover(&self.instance, "A panic, see the log", &still);
@@ -193,7 +193,7 @@ impl Work {
                         self.hand_over(target.clone(), None);
                     }
                     _ => {
-                        if let Ok(still) = stand_still_unless_ending(&self.instance) {
+                        if let Ok(still) = self.instance.stand_still() {
                             let why = "Replica never caught up before timeout";
                             replication.abort_failover(&self.instance, why, &still);
                         }
@@ -202,7 +202,7 @@ impl Work {
                 return;
             }
             // Windows that began before writes were held are over then.
-            let Ok(still) = stand_still(&self.instance, || self.check(true)) else { continue };
+            let Ok(still) = stand_still(&self.instance.exclusive, || self.check(true)) else { continue };
             let synced_at = self.instance.journal.offset();
             drop(still);
             let end = self.instance.journal.tell_replicas(&[b"REPLCONF", b"GETACK", b"*"]);
@@ -237,7 +237,7 @@ impl Work {
     /// Follows the replica, unless something has come behind `end` that it has not got.
     fn hand_over(&self, target: (String, u16), end: Option<u64>) -> bool {
         let replication = &self.instance.replication;
-        let Ok(still) = stand_still(&self.instance, || self.check(end.is_some())) else { return false };
+        let Ok(still) = stand_still(&self.instance.exclusive, || self.check(end.is_some())) else { return false };
         if end.is_some_and(|end| end != self.instance.journal.offset()) {
             return false;
         }

@@ -9,8 +9,8 @@ use std::time::Duration;
 use super::Replication;
 use crate::config::settings;
 use crate::exec::clock::now_ms;
+use crate::exec::gate::stand_still;
 use crate::exec::instance::Instance;
-use crate::exec::still::stand_still;
 
 /// How long it waits between two looks at what replicas have said.
 const NAP: Duration = Duration::from_millis(2);
@@ -61,7 +61,7 @@ impl Replication {
         let goes_on = || instance.ending.is_wanted() && now_ms() < until;
         let check = || if goes_on() { Ok(()) } else { Err(io::ErrorKind::Interrupted.into()) };
         // Windows that began before writes were held are over then.
-        let still = stand_still(instance, check).ok()?;
+        let still = stand_still(&instance.exclusive, check).ok()?;
         let end = instance.journal.offset();
         drop(still);
         let all_have = || {

@@ -16,7 +16,6 @@ mod link;
 mod local;
 mod restart;
 mod sync;
-mod units;
 mod wait;
 
 use std::collections::BTreeMap;
@@ -30,16 +29,15 @@ pub use failover::{FailoverRequest, FailoverStage};
 pub(in crate::exec) use follow::Transport;
 pub use follow::{FailedSyncs, LinkStage, Primary};
 pub use link::{Link, Next, Unexpected};
-pub use units::{BetweenUnits, Units};
 pub use wait::Copies;
 
 use crate::clients::client::{ClientShared, Follower, SyncRequest, flag};
 use crate::command::Args;
 use crate::config::{Config, settings};
 use crate::exec::clock::now_ms;
-use crate::exec::exclusive::Alone;
+use crate::exec::gate::Alone;
+use crate::exec::gate::Still;
 use crate::exec::instance::Instance;
-use crate::exec::still::Still;
 use crate::journal::{Reader, ReaderId, User};
 
 /// The replicas of this server, and its primary.
@@ -47,8 +45,6 @@ use crate::journal::{Reader, ReaderId, User};
 pub struct Replication {
     state: Mutex<State>,
     is_replica: AtomicBool,
-    /// Held while a primary's commands are run and passed on.
-    pub units: Units,
     /// The database of the next command behind the snapshot that was loaded last.
     database: AtomicU64,
     waiting: Mutex<Vec<wait::Wait>>,
@@ -227,7 +223,6 @@ impl Default for Replication {
         Self {
             state: Mutex::new(state),
             is_replica: AtomicBool::new(false),
-            units: Units::default(),
             database: AtomicU64::new(0),
             waiting: Mutex::default(),
             receivers: Mutex::default(),

@@ -12,9 +12,7 @@ use tokio::sync::mpsc::{Receiver, Sender, channel};
 
 use super::{Replica, Stage};
 use crate::config::settings;
-use crate::exec::exclusive::Alone;
-#[cfg(test)]
-use crate::exec::exclusive::Exclusive;
+use crate::exec::gate::Alone;
 use crate::exec::instance::Instance;
 use crate::exec::snapshot::{self, Format, Job, Purpose, Target};
 use crate::journal::Reader;
@@ -151,7 +149,7 @@ impl Replica {
 #[cfg(test)]
 pub(super) fn send_now(instance: &Arc<Instance>) -> io::Result<()> {
     let receivers = Receivers::default();
-    cut(instance, &receivers, true, &Exclusive::already_stopped(instance));
+    cut(instance, &receivers, true, &instance.exclusive.already_stopped());
     let mut fan = Fan { receivers, buffer: Vec::new(), mark: super::new_id(), making: None };
     let head = format!("$EOF:{}\r\n", fan.mark);
     fan.write_all(head.as_bytes())?;
@@ -330,7 +328,7 @@ mod tests {
         let request = Some(SyncRequest::Partial("?".to_owned(), -1));
         let follower = Follower { takes_snapshots_of_unknown_length: true, request, ..Follower::default() };
         let _link = instance.replication.join(&instance, &client, follower, 0);
-        let begun = instance.replication.begin_stream(&instance, &Exclusive::already_stopped(&instance));
+        let begun = instance.replication.begin_stream(&instance, &instance.exclusive.already_stopped());
         instance.journal.tell_replicas(&[b"PING"]);
         feed(&instance, &Receivers::default(), true, &begun);
         let replica = instance.replication.replicas().pop().expect("it has joined");

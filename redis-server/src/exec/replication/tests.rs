@@ -57,7 +57,7 @@ impl Session {
 
 /// Has the server follow another one, or none, without a thread for the link.
 fn turn(instance: &Arc<Instance>, follows: bool) {
-    let still = Still::stop(instance).expect("no slow call is at work");
+    let still = Still::stop(&instance.exclusive).expect("no slow call is at work");
     let target = follows.then(|| ("nowhere".to_owned(), 1));
     instance.replication.set_primary(instance, target, &still).expect("the role is another one");
 }
@@ -65,7 +65,7 @@ fn turn(instance: &Arc<Instance>, follows: bool) {
 /// A primary whose stream is kept, as it has had replicas.
 fn primary(flags: &[&str]) -> Arc<Instance> {
     let instance = instance(flags);
-    let still = Still::stop(&instance).expect("nobody is at work");
+    let still = Still::stop(&instance.exclusive).expect("nobody is at work");
     instance.replication.begin_stream(&instance, &still);
     drop(still);
     instance
@@ -170,7 +170,7 @@ fn bgsave_makes_its_cut_between_units() {
     let folder = tempfile::tempdir().unwrap();
     let instance = primary(&["--dir", folder.path().to_str().unwrap()]);
     turn(&instance, true);
-    let unit = instance.replication.units.lock();
+    let unit = instance.exclusive.units.lock();
     thread::scope(|scope| {
         let saving = scope.spawn(|| Session::new(&instance).ask("BGSAVE"));
         thread::sleep(Duration::from_millis(20));

@@ -22,12 +22,12 @@ use crate::exec::Ctx;
 use crate::exec::clock::now_ms;
 use crate::exec::cluster;
 use crate::exec::dispatch::{self, Call, Passed};
-use crate::exec::exclusive::{Alone, Exclusive, Held, Hindered};
+use crate::exec::gate::Still;
+use crate::exec::gate::{Alone, Held, Hindered};
 use crate::exec::instance::Instance;
 use crate::exec::panics;
 use crate::exec::session::{self, Answer, Finished, Pending};
 use crate::exec::slow;
-use crate::exec::still::Still;
 use crate::exec::tracking;
 use crate::exec::window;
 use crate::exec::worker::Worker;
@@ -166,14 +166,14 @@ enum Stopped {
 fn stop(worker: &Worker, client: &mut Client, call: &Call<'_>) -> Result<Stopped, Wait> {
     let instance = &worker.instance;
     if worker.loads && (worker.is_alone || instance.exclusive.is_loading()) {
-        return Ok(Stopped::Alone(Exclusive::already_stopped(instance)));
+        return Ok(Stopped::Alone(instance.exclusive.already_stopped()));
     }
     // A primary's stream is itself what Still waits for, and changes no role.
     let needs_still = !worker.loads && dispatch::needs_still(call, client);
     loop {
         let stopped = match needs_still {
-            true => Still::stop(instance).map(Stopped::Still),
-            false => Exclusive::stop(instance).map(Stopped::Alone),
+            true => Still::stop(&instance.exclusive).map(Stopped::Still),
+            false => instance.exclusive.stop().map(Stopped::Alone),
         };
         match stopped {
             Ok(stopped) => {
@@ -193,7 +193,7 @@ fn stop(worker: &Worker, client: &mut Client, call: &Call<'_>) -> Result<Stopped
             )));
         }
         let seen = instance.exclusive.ended();
-        if let Some(mut held) = Exclusive::hold(instance, &client.shared, seen, true) {
+        if let Some(mut held) = instance.exclusive.hold(&client.shared, seen, true) {
             held.until = (limit != 0).then(|| since.saturating_add(limit));
             return Err(Wait::Held(held));
         }

@@ -5,13 +5,12 @@
 //! threads that want to be alone keep out of each other's way.
 
 mod lend;
-mod marks;
 mod threads;
 
 pub(super) use lend::lend;
-pub use marks::Marks;
 pub use threads::Threads;
 
+use crate::exec::gate::Marks;
 use std::mem;
 use std::sync::Arc;
 
@@ -22,7 +21,7 @@ use crate::command::{Args, Weight};
 use crate::exec::Ready;
 use crate::exec::blocking;
 use crate::exec::dispatch::{Call, Passed};
-use crate::exec::exclusive::{Exclusive, Held};
+use crate::exec::gate::Held;
 use crate::exec::session;
 use crate::exec::window;
 use crate::exec::worker::Worker;
@@ -92,7 +91,7 @@ pub fn unmarked(worker: &Worker, client: &Client, calls: &[Call<'_>]) -> (usize,
         let seen = exclusive.ended();
         let forbidden = |call: &Call<'_>| exclusive.forbids(&window::marks(worker, client, call, true));
         let Some(clear) = calls.iter().position(forbidden) else { return (calls.len(), None) };
-        if let Some(held) = Exclusive::hold(&worker.instance, &client.shared, seen, false) {
+        if let Some(held) = worker.instance.exclusive.hold(&client.shared, seen, false) {
             return (clear, Some(held));
         }
     }
@@ -117,7 +116,7 @@ pub fn serve(worker: &Worker, client: &mut Client, ready: Vec<Ready>) {
 
 /// [`serve`] on a thread of slow calls.
 fn serve_slowly(worker: &Worker, client: &mut Client, ready: Vec<Ready>) {
-    let begin = |next: &Ready| Exclusive::enter_slow(&worker.instance, marks_of(worker, next), true).ok();
+    let begin = |next: &Ready| worker.instance.exclusive.enter_slow(marks_of(worker, next), true).ok();
     blocking::serve_rest(worker, client, ready, begin, |worker, next| {
         let (database, keys) = needs(worker, next);
         let mut view = database.lock_none(worker.now_ms());

@@ -9,7 +9,7 @@ use crate::clients::client::Client;
 use crate::command::{OwnedArgs, Row};
 use crate::exec::Ready;
 use crate::exec::dispatch::{self, Call};
-use crate::exec::exclusive::{Busy, Exclusive};
+use crate::exec::gate::Busy;
 use crate::exec::instance::Instance;
 use crate::exec::panics;
 use crate::exec::priority;
@@ -162,7 +162,7 @@ fn run_marked(
     reply: &mut Reply,
 ) -> Option<crate::exec::blocking::Waiting> {
     let marks = window::marks(worker, client, &call, false);
-    let slow = match Exclusive::enter_slow(&worker.instance, marks, false) {
+    let slow = match worker.instance.exclusive.enter_slow(marks, false) {
         Ok(slow) => slow,
         Err(Busy) => {
             dispatch::refuse(worker, client, Some(call.row), worker.instance.busy_error(), reply);

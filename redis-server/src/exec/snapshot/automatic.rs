@@ -11,8 +11,8 @@ use super::encoder::Format;
 use super::{folder, save};
 use crate::config::settings;
 use crate::exec::clock::now_ms;
+use crate::exec::gate::Still;
 use crate::exec::instance::Instance;
-use crate::exec::still::Still;
 use crate::persistence::SnapshotFile;
 
 /// Seconds between a snapshot that has failed and the next that a save point asks for.

@@ -22,12 +22,12 @@ use super::walk;
 use crate::cluster::{NodeId, SlotSet};
 use crate::config::settings;
 use crate::exec::clock::now_ms;
-use crate::exec::exclusive::Alone;
+use crate::exec::gate::Alone;
+use crate::exec::gate::{Still, stand_still};
 use crate::exec::instance::Instance;
 use crate::exec::priority;
 use crate::exec::replication::Position;
 use crate::exec::search;
-use crate::exec::still::{Still, stand_still};
 use crate::keyspace::Cut;
 use crate::persistence::rdb::WriteOptions;
 use crate::threads::{self, OnPanic};
@@ -271,7 +271,7 @@ pub fn start(instance: &Arc<Instance>, job: Job) -> Result<(), Occupied> {
     match spawn(instance, purpose) {
         Ok(thread) => thread.run(move |instance| {
             finish(instance, record, ended, || {
-                let still = stand_still(instance, || instance.background.check())?;
+                let still = stand_still(&instance.exclusive, || instance.background.check())?;
                 let moment = cut(instance, (purpose, format), at_cut, &still);
                 drop(still);
                 write(instance, &moment, create)

@@ -16,7 +16,7 @@ use super::position::position;
 use crate::config::{Config, settings};
 use crate::exec::Ctx;
 use crate::exec::clock::now_ms;
-use crate::exec::exclusive::Alone;
+use crate::exec::gate::Alone;
 use crate::exec::instance::Instance;
 use crate::exec::replication::Replication;
 use crate::exec::script;

@@ -40,7 +40,7 @@ pub(super) fn save(instance: &Instance, position: Option<Position>) -> io::Resul
 /// The disk's; the file is as it was then.
 pub fn save_views(instance: &Instance, views: &[&View<'_>]) -> io::Result<()> {
     // While a primary's commands run that are not passed on yet, there is no such place.
-    let units = instance.replication.units.borrow_within(PATIENCE);
+    let units = instance.exclusive.units.borrow_within(PATIENCE);
     save_at(instance, views, units.and_then(|_units| instance.replication.position_of_locked(instance)))
 }
 

@@ -8,9 +8,9 @@ use std::thread;
 use std::time::Duration;
 
 use crate::clients::client::{ClientShared, flag};
+use crate::exec::gate::Still;
 use crate::exec::instance::Instance;
 use crate::exec::replication::Position;
-use crate::exec::still::Still;
 use crate::protocol::error::Error;
 use crate::threads::{self, OnPanic};
 
@@ -135,7 +135,7 @@ fn prepare(instance: &Arc<Instance>, shutdown: Shutdown) -> io::Result<Leave> {
         return Ok(if holds { Leave::Saved } else { Leave::Unsaved });
     }
     let still = loop {
-        if let Ok(still) = Still::stop(instance) {
+        if let Ok(still) = Still::stop(&instance.exclusive) {
             break still;
         }
         thread::sleep(RETRY);

@@ -11,10 +11,10 @@ use super::encoder::Encoder;
 use super::file::{self, ToFile};
 use super::handover::{CHUNK, HandedOver};
 use crate::config::settings;
-use crate::exec::exclusive::Exclusive;
+use crate::exec::gate::Marks;
 use crate::exec::instance::Instance;
 use crate::exec::pace::Pace;
-use crate::exec::slow::{self, Marks};
+use crate::exec::slow;
 use crate::keyspace::{Access, Cut, Entry, Garbage, Key, Removed, View, Walk};
 use crate::threads;
 
@@ -199,7 +199,7 @@ impl<'a> Scribe<'a> {
         let key = database.key(key);
         let slow = loop {
             let marks = Marks::keys(number, std::iter::once((key.hash(), Access::Read)));
-            if let Some(slow) = Exclusive::try_enter_slow(self.instance, marks) {
+            if let Some(slow) = self.instance.exclusive.try_enter_slow(marks) {
                 break slow;
             }
             self.instance.background.check()?;

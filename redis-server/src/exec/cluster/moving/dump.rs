@@ -13,10 +13,10 @@ use std::thread;
 use std::time::Duration;
 
 use crate::exec::clock::now_ms;
-use crate::exec::exclusive::Exclusive;
+use crate::exec::gate::Marks;
 use crate::exec::instance::Instance;
 use crate::exec::pace::Pace;
-use crate::exec::slow::{self, Marks};
+use crate::exec::slow;
 use crate::exec::worker::Worker;
 use crate::keyspace::{Access, Entry};
 use crate::persistence::aof::PlainWriter;
@@ -124,7 +124,7 @@ fn dump_marked(
         let names = database.slot_keys(slot, usize::MAX);
         let keys: Vec<_> = names.iter().map(|name| (database.key(name), Access::Read)).collect();
         let marks = Marks::keys(0, keys.iter().map(|(key, access)| (key.hash(), *access)));
-        let Some(slow) = Exclusive::try_enter_slow(instance, marks) else {
+        let Some(slow) = instance.exclusive.try_enter_slow(marks) else {
             thread::sleep(NAP);
             continue;
         };

@@ -24,9 +24,9 @@ use super::{FailoverStage, State};
 use crate::clients::client::{ClientShared, flag};
 use crate::config::settings;
 use crate::exec::clock::now_ms;
+use crate::exec::gate::stand_still;
 use crate::exec::instance::Instance;
 use crate::exec::peers::connect_from_source;
-use crate::exec::still::{stand_still, stand_still_unless_ending};
 use crate::threads::{self, OnPanic};
 
 /// How often it looks whether something else is to be done.
@@ -250,7 +250,7 @@ impl Link {
     /// Waits until all windows that have begun are over. Returns whether this is still the one to follow.
     fn let_windows_end(&self) -> bool {
         let is_wanted = || if self.is_obsolete() { Err(io::ErrorKind::Interrupted.into()) } else { Ok(()) };
-        stand_still(&self.instance, is_wanted).is_ok()
+        stand_still(&self.instance.exclusive, is_wanted).is_ok()
     }
 
     /// Calls `work` with what is known of the primary, if it is still the one.
@@ -316,7 +316,7 @@ impl Link {
                 Ok(Some(agreed)) => return Ok((agreed, handshake.rest())),
                 Err(refusal @ (Refusal::Later(_) | Refusal::Refused(_))) => {
                     if handshake.has_asked()
-                        && let Ok(still) = stand_still_unless_ending(&self.instance)
+                        && let Ok(still) = self.instance.stand_still()
                     {
                         let why = "Failover target rejected psync request";
                         self.instance.replication.abort_failover(&self.instance, why, &still);
@@ -328,7 +328,7 @@ impl Link {
     }
 
     fn apply(&self, applier: &mut Applier, bytes: &[u8]) -> Result<(), Ended> {
-        let _units = self.instance.replication.units.lock();
+        let _units = self.instance.exclusive.units.lock();
         if self.is_obsolete() {
             return Err(Ended::Obsolete);
         }

@@ -9,11 +9,10 @@ use crate::command::Args;
 use crate::config::{Config, Launch, settings};
 use crate::exec::clock::now_ms;
 use crate::exec::dispatch::{self, Admission, Passed};
-use crate::exec::exclusive::Exclusive;
+use crate::exec::gate::Still;
 use crate::exec::instance::Instance;
 use crate::exec::replication::follow::apply::Applier;
 use crate::exec::snapshot;
-use crate::exec::still::Still;
 use crate::exec::worker::Worker;
 use crate::persistence::disk::simulated::SimulatedDisk;
 use crate::protocol::{Parser, Reply, RequestLimits};
@@ -60,7 +59,7 @@ impl Node {
     /// Follows another from now on, or none.
     pub(super) fn follow(&mut self, target: Option<usize>) {
         let address = target.map(|target| (format!("node{target}"), 1));
-        let still = Still::stop(&self.instance).expect("nobody is at work");
+        let still = Still::stop(&self.instance.exclusive).expect("nobody is at work");
         if let Some(generation) = self.instance.replication.set_primary(&self.instance, address, &still) {
             self.generation = generation;
             self.applier = Applier::new(&self.instance);
@@ -81,7 +80,7 @@ impl Node {
         let path = Path::new("/data/temp.rdb");
         self.disk.put(path, bytes);
         self.instance.replication.note_database(0);
-        let alone = Exclusive::already_stopped(&self.instance);
+        let alone = self.instance.exclusive.already_stopped();
         snapshot::load_in_place(&self.instance, &self.disk, path, &alone).map_err(|error| error.to_string())?;
         self.instance.replication.begin_as(&self.instance, id, offset, &alone);
         self.applier.begin();

@@ -30,9 +30,9 @@ use std::time::Duration;
 
 use crossbeam_utils::CachePadded;
 
+use super::marks::Marks;
+use super::units::Units;
 use crate::clients::client::ClientShared;
-use crate::exec::instance::Instance;
-use crate::exec::slow::Marks;
 use crate::journal::Standstill;
 
 /// Looks at a flag before a thread goes to sleep: most windows of commands, and most scripts, are shorter.
@@ -69,6 +69,8 @@ pub struct Exclusive {
     rest: AtomicU32,
     line: Mutex<Line>,
     changed: Condvar,
+    /// Held while a primary's commands are run and passed on.
+    pub units: Units,
 }
 
 /// The threads and clients that wait. `state` only changes under its lock.
@@ -157,15 +159,15 @@ impl Drop for Inside<'_> {
 /// reference to it: a window sees such a change as a whole or not at all.
 #[derive(Debug)]
 pub struct Alone {
-    instance: Arc<Instance>,
+    gate: Arc<Exclusive>,
     standstill: Standstill,
     /// Whether windows go on when this is dropped: it is not a part of another stop.
     ends: bool,
 }
 
 impl Alone {
-    fn new(instance: &Arc<Instance>, ends: bool) -> Self {
-        Self { instance: Arc::clone(instance), standstill: Standstill::vouched(), ends }
+    fn new(gate: &Arc<Exclusive>, ends: bool) -> Self {
+        Self { gate: Arc::clone(gate), standstill: Standstill::vouched(), ends }
     }
 }
 
@@ -180,7 +182,7 @@ impl Deref for Alone {
 impl Drop for Alone {
     fn drop(&mut self) {
         if self.ends {
-            self.instance.exclusive.change(OPEN);
+            self.gate.change(OPEN);
         }
     }
 }
@@ -188,26 +190,26 @@ impl Drop for Alone {
 /// A slow call is at work until this is dropped.
 #[derive(Debug)]
 pub struct Slow {
-    instance: Arc<Instance>,
+    gate: Arc<Exclusive>,
     number: u64,
 }
 
 impl Drop for Slow {
     fn drop(&mut self) {
-        let exclusive = &self.instance.exclusive;
+        let gate = &self.gate;
         // In the order in which a slow call begins: of two that end beside each other, the later one finds nothing marked.
-        let mut line = lock(&exclusive.line);
+        let mut line = lock(&gate.line);
         line.slow -= 1;
-        let mut marks = exclusive.marks.write().unwrap_or_else(PoisonError::into_inner);
+        let mut marks = gate.marks.write().unwrap_or_else(PoisonError::into_inner);
         marks.retain(|(number, _)| *number != self.number);
         if marks.is_empty() {
-            exclusive.state.fetch_and(!MARKED, SeqCst);
+            gate.state.fetch_and(!MARKED, SeqCst);
         }
         drop(marks);
         // After the marks are gone: a call that saw them and is held later finds this changed.
-        exclusive.ended.fetch_add(1, SeqCst);
+        gate.ended.fetch_add(1, SeqCst);
         let held = std::mem::take(&mut line.held);
-        exclusive.notify(&line);
+        gate.notify(&line);
         drop(line);
         held.iter().for_each(|client| client.wake());
     }
@@ -216,7 +218,7 @@ impl Drop for Slow {
 /// A connection whose command waits for slow calls. Nothing of it has run.
 #[derive(Debug)]
 pub struct Held {
-    instance: Arc<Instance>,
+    gate: Arc<Exclusive>,
     seen: u64,
     is_script: bool,
     /// When it is to try again at the latest, in milliseconds of Unix time.
@@ -226,17 +228,16 @@ pub struct Held {
 impl Held {
     /// Whether it is worth another try: a slow call has ended since.
     pub fn is_over(&self) -> bool {
-        self.instance.exclusive.ended() != self.seen
+        self.gate.ended() != self.seen
     }
 }
 
 impl Drop for Held {
     fn drop(&mut self) {
         if self.is_script {
-            let exclusive = &self.instance.exclusive;
-            let mut line = lock(&exclusive.line);
+            let mut line = lock(&self.gate.line);
             line.scripts -= 1;
-            exclusive.notify(&line);
+            self.gate.notify(&line);
         }
     }
 }
@@ -310,51 +311,49 @@ impl Exclusive {
     ///
     /// # Errors
     /// [`Hindered`].
-    pub fn stop(instance: &Arc<Instance>) -> Result<Alone, Hindered> {
-        instance.exclusive.spin();
-        Self::stop_behind(instance, lock(&instance.exclusive.line))
+    pub fn stop(self: &Arc<Self>) -> Result<Alone, Hindered> {
+        self.spin();
+        self.stop_behind(lock(&self.line))
     }
 
     /// [`Exclusive::stop`], which waits for slow calls; none begins meanwhile. Only a thread that serves nobody may call this.
     ///
     /// # Errors
     /// [`Hindered::Busy`].
-    pub fn stop_after_slow_calls(instance: &Arc<Instance>) -> Result<Alone, Hindered> {
-        let exclusive = &instance.exclusive;
-        let mut line = lock(&exclusive.line);
+    pub fn stop_after_slow_calls(self: &Arc<Self>) -> Result<Alone, Hindered> {
+        let mut line = lock(&self.line);
         line.scripts += 1;
-        while line.slow > 0 && !exclusive.is_busy() {
-            line = exclusive.sleep(line);
+        while line.slow > 0 && !self.is_busy() {
+            line = self.sleep(line);
         }
-        let alone = Self::stop_behind(instance, line);
-        let mut line = lock(&exclusive.line);
+        let alone = self.stop_behind(line);
+        let mut line = lock(&self.line);
         line.scripts -= 1;
-        exclusive.notify(&line);
+        self.notify(&line);
         alone
     }
 
-    fn stop_behind(instance: &Arc<Instance>, mut line: MutexGuard<'_, Line>) -> Result<Alone, Hindered> {
-        let exclusive = &instance.exclusive;
+    fn stop_behind(self: &Arc<Self>, mut line: MutexGuard<'_, Line>) -> Result<Alone, Hindered> {
         let ticket = line.next;
         line.next += 1;
         line.stoppers.push_back(ticket);
         let hindered = loop {
-            match exclusive.turn() {
+            match self.turn() {
                 BUSY | LOADING => break Some(Hindered::Busy),
                 OPEN if line.slow > 0 => break Some(Hindered::Slow),
                 OPEN if line.entering == 0 && line.stoppers.front() == Some(&ticket) => break None,
-                _ => line = exclusive.sleep(line),
+                _ => line = self.sleep(line),
             }
         };
         line.stoppers.retain(|other| *other != ticket);
         if let Some(hindered) = hindered {
-            exclusive.notify(&line);
+            self.notify(&line);
             return Err(hindered);
         }
-        exclusive.state.store(ALONE, SeqCst);
+        self.state.store(ALONE, SeqCst);
         drop(line);
-        let alone = Alone::new(instance, true);
-        lock(&exclusive.activities).iter().for_each(|activity| activity.pass_by());
+        let alone = Alone::new(self, true);
+        lock(&self.activities).iter().for_each(|activity| activity.pass_by());
         Ok(alone)
     }
 
@@ -363,54 +362,51 @@ impl Exclusive {
     ///
     /// # Errors
     /// [`Busy`], unless the caller is `patient`.
-    pub fn enter_slow(instance: &Arc<Instance>, marks: Marks, patient: bool) -> Result<Slow, Busy> {
-        let exclusive = &instance.exclusive;
-        let mut line = lock(&exclusive.line);
+    pub fn enter_slow(self: &Arc<Self>, marks: Marks, patient: bool) -> Result<Slow, Busy> {
+        let mut line = lock(&self.line);
         let mut is_counted = false;
         loop {
-            let turn = exclusive.turn();
+            let turn = self.turn();
             let may_enter = line.scripts == 0 && turn < BUSY;
             if may_enter != is_counted {
                 line.entering = if may_enter { line.entering + 1 } else { line.entering - 1 };
                 is_counted = may_enter;
-                exclusive.notify(&line);
+                self.notify(&line);
             }
             match turn {
                 BUSY | LOADING if !patient => return Err(Busy),
                 OPEN if may_enter => break,
-                _ => line = exclusive.sleep(line),
+                _ => line = self.sleep(line),
             }
         }
         line.entering -= 1;
-        Ok(Self::begin_slow(instance, line, marks))
+        Ok(self.begin_slow(line, marks))
     }
 
     /// [`Exclusive::enter_slow`], unless a thread is alone, or waits to be.
-    pub fn try_enter_slow(instance: &Arc<Instance>, marks: Marks) -> Option<Slow> {
-        let exclusive = &instance.exclusive;
-        let line = lock(&exclusive.line);
-        let may_enter = exclusive.turn() == OPEN && line.scripts == 0 && line.stoppers.is_empty();
-        may_enter.then(|| Self::begin_slow(instance, line, marks))
+    pub fn try_enter_slow(self: &Arc<Self>, marks: Marks) -> Option<Slow> {
+        let line = lock(&self.line);
+        let may_enter = self.turn() == OPEN && line.scripts == 0 && line.stoppers.is_empty();
+        may_enter.then(|| self.begin_slow(line, marks))
     }
 
-    fn begin_slow(instance: &Arc<Instance>, mut line: MutexGuard<'_, Line>, marks: Marks) -> Slow {
-        let exclusive = &instance.exclusive;
+    fn begin_slow(self: &Arc<Self>, mut line: MutexGuard<'_, Line>, marks: Marks) -> Slow {
         line.slow += 1;
         let number = line.next;
         line.next += 1;
         let is_marked = !matches!(marks, Marks::None);
         if is_marked {
-            exclusive.marks.write().unwrap_or_else(PoisonError::into_inner).push((number, marks));
-            exclusive.state.fetch_or(MARKED, SeqCst);
+            self.marks.write().unwrap_or_else(PoisonError::into_inner).push((number, marks));
+            self.state.fetch_or(MARKED, SeqCst);
         }
-        exclusive.notify(&line);
+        self.notify(&line);
         drop(line);
-        let slow = Slow { instance: Arc::clone(instance), number };
+        let slow = Slow { gate: Arc::clone(self), number };
         if is_marked {
-            lock(&exclusive.activities).iter().for_each(|activity| activity.pass_by());
-            let mut line = lock(&exclusive.line);
-            while exclusive.must_wait(number) {
-                line = exclusive.sleep(line);
+            lock(&self.activities).iter().for_each(|activity| activity.pass_by());
+            let mut line = lock(&self.line);
+            while self.must_wait(number) {
+                line = self.sleep(line);
             }
         }
         slow
@@ -442,15 +438,14 @@ impl Exclusive {
 
     /// Has the client woken when a slow call ends; `None` if one has ended since so many had. One that wants to be alone
     /// keeps further slow calls from beginning until the guard is dropped.
-    pub fn hold(instance: &Arc<Instance>, client: &Arc<ClientShared>, seen: u64, is_script: bool) -> Option<Held> {
-        let exclusive = &instance.exclusive;
-        let mut line = lock(&exclusive.line);
-        if exclusive.ended() != seen || line.slow == 0 {
+    pub fn hold(self: &Arc<Self>, client: &Arc<ClientShared>, seen: u64, is_script: bool) -> Option<Held> {
+        let mut line = lock(&self.line);
+        if self.ended() != seen || line.slow == 0 {
             return None;
         }
         line.held.push(Arc::clone(client));
         line.scripts += usize::from(is_script);
-        Some(Held { instance: Arc::clone(instance), seen, is_script, until: None })
+        Some(Held { gate: Arc::clone(self), seen, is_script, until: None })
     }
 
     #[inline]
@@ -521,8 +516,8 @@ impl Exclusive {
 
     /// For a thread that is at work without any other, as no client is served yet or as it is a part of a call that is
     /// alone.
-    pub fn already_stopped(instance: &Arc<Instance>) -> Alone {
-        Alone::new(instance, false)
+    pub fn already_stopped(self: &Arc<Self>) -> Alone {
+        Alone::new(self, false)
     }
 
     /// Fails all waiters with [`Busy`]. The caller must be alone.

@@ -1,5 +1,6 @@
 use super::*;
 use crate::config::Config;
+use crate::exec::instance::Instance;
 use crate::keyspace::Access;
 
 fn instance() -> Arc<Instance> {
@@ -21,7 +22,7 @@ fn who_is_alone_is_alone() {
                 let activity = instance.exclusive.activity();
                 for turn in 0..turns {
                     if (turn + worker) % 8 == 0 {
-                        let _alone = Exclusive::stop(instance).expect("nobody makes it busy");
+                        let _alone = instance.exclusive.stop().expect("nobody makes it busy");
                         let before = shared.load(Relaxed);
                         std::thread::yield_now();
                         shared.store(before + 1, Relaxed);
@@ -46,12 +47,12 @@ fn who_is_alone_is_alone() {
 fn nobody_waits_for_who_is_busy() {
     let instance = instance();
     let activity = instance.exclusive.activity();
-    let alone = Exclusive::stop(&instance).expect("nobody is alone yet");
+    let alone = instance.exclusive.stop().expect("nobody is alone yet");
     instance.exclusive.make_busy();
     assert_eq!(instance.exclusive.enter(&activity).err(), Some(Busy));
     assert!(instance.exclusive.try_enter(&activity).is_none());
-    assert_eq!(Exclusive::stop(&instance).err(), Some(Hindered::Busy));
-    assert!(Exclusive::enter_slow(&instance, Marks::None, false).is_err());
+    assert_eq!(instance.exclusive.stop().err(), Some(Hindered::Busy));
+    assert!(instance.exclusive.enter_slow(Marks::None, false).is_err());
     drop(alone);
     assert!(instance.exclusive.enter(&activity).is_ok());
 }
@@ -61,28 +62,24 @@ fn who_wants_to_be_alone_is_held_by_slow_calls_and_comes_before_the_next() {
     let instance = instance();
     let exclusive = &instance.exclusive;
     let everything = || Marks::Whole { db: None, access: Access::Write };
-    let slow = Exclusive::enter_slow(&instance, everything(), false).expect("nobody is alone");
-    assert_eq!(Exclusive::stop(&instance).err(), Some(Hindered::Slow));
+    let slow = instance.exclusive.enter_slow(everything(), false).expect("nobody is alone");
+    assert_eq!(instance.exclusive.stop().err(), Some(Hindered::Slow));
     assert!(exclusive.forbids(&Marks::Whole { db: Some(3), access: Access::Read }));
-    let held =
-        Exclusive::hold(&instance, &client(&instance), exclusive.ended(), true).expect("the slow call is at work");
+    let held = instance.exclusive.hold(&client(&instance), exclusive.ended(), true).expect("the slow call is at work");
     assert!(!held.is_over());
     std::thread::scope(|scope| {
-        let next = scope.spawn(|| Exclusive::enter_slow(&instance, Marks::None, false).map(drop));
+        let next = scope.spawn(|| instance.exclusive.enter_slow(Marks::None, false).map(drop));
         drop(slow);
         assert!(held.is_over());
         assert!(!exclusive.is_marked());
-        let alone = Exclusive::stop(&instance).expect("the next slow call waits");
+        let alone = instance.exclusive.stop().expect("the next slow call waits");
         assert!(!next.is_finished());
         drop(alone);
         assert!(!next.is_finished(), "the script has its place until it is done");
         drop(held);
         next.join().expect("it does not panic").expect("nobody is alone");
     });
-    assert!(
-        Exclusive::hold(&instance, &client(&instance), exclusive.ended(), false).is_none(),
-        "no slow call is at work"
-    );
+    assert!(instance.exclusive.hold(&client(&instance), exclusive.ended(), false).is_none(), "no slow call is at work");
 }
 
 #[test]
@@ -94,7 +91,7 @@ fn slow_calls_wait_for_windows_that_have_not_seen_their_marks() {
     assert!(!inside.marked);
     std::thread::scope(|scope| {
         let marks = Marks::Whole { db: Some(0), access: Access::Write };
-        let slow = scope.spawn(|| Exclusive::enter_slow(&instance, marks, false));
+        let slow = scope.spawn(|| instance.exclusive.enter_slow(marks, false));
         while !exclusive.is_marked() {
             std::thread::yield_now();
         }
@@ -112,11 +109,11 @@ fn the_end_of_a_slow_call_wakes_those_who_wait_for_it() {
     let everything = || Marks::Whole { db: None, access: Access::Write };
     type Wait = fn(&Arc<Instance>);
     let same_marks: Wait =
-        |instance| drop(Exclusive::enter_slow(instance, Marks::Whole { db: None, access: Access::Read }, true));
-    let alone: Wait = |instance| drop(Exclusive::stop_after_slow_calls(instance));
+        |instance| drop(instance.exclusive.enter_slow(Marks::Whole { db: None, access: Access::Read }, true));
+    let alone: Wait = |instance| drop(instance.exclusive.stop_after_slow_calls());
     for wait in [same_marks, alone] {
         let instance = instance();
-        let slow = Exclusive::enter_slow(&instance, everything(), false).expect("nobody is alone");
+        let slow = instance.exclusive.enter_slow(everything(), false).expect("nobody is alone");
         let (done, is_done) = std::sync::mpsc::channel();
         let waiting = Arc::clone(&instance);
         std::thread::spawn(move || {
@@ -143,20 +140,20 @@ fn neither_windows_nor_scripts_nor_slow_calls_starve() {
                 for turn in 0..500 {
                     match (turn + worker) % 4 {
                         0 => {
-                            while let Err(Hindered::Slow) = Exclusive::stop(instance).map(drop) {
+                            while let Err(Hindered::Slow) = instance.exclusive.stop().map(drop) {
                                 let seen = instance.exclusive.ended();
-                                let Some(held) = Exclusive::hold(instance, &client(instance), seen, true) else {
+                                let Some(held) = instance.exclusive.hold(&client(instance), seen, true) else {
                                     continue;
                                 };
                                 while !held.is_over() {
                                     std::thread::yield_now();
                                 }
-                                if Exclusive::stop(instance).map(drop).is_ok() {
+                                if instance.exclusive.stop().map(drop).is_ok() {
                                     break;
                                 }
                             }
                         }
-                        1 => drop(Exclusive::enter_slow(instance, Marks::None, true)),
+                        1 => drop(instance.exclusive.enter_slow(Marks::None, true)),
                         _ => drop(instance.exclusive.enter(&activity)),
                     }
                 }

@@ -1,7 +1,7 @@
 //! The server at rest: no window is open, no slow call is at work, and the journal has all that is in the data, of a
 //! primary's stream too. Role changes need that, and the cuts of snapshots.
 //!
-//! Locks in their order: [`Units`](crate::exec::replication::Units), then [`Alone`]. A thread that waits for the second lends the first to
+//! Locks in their order: [`Units`](super::Units), then [`Alone`]. A thread that waits for the second lends the first to
 //! the commands that it waits for.
 
 use std::io;
@@ -10,9 +10,8 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
-use crate::exec::exclusive::{Alone, Exclusive, Hindered};
-use crate::exec::instance::Instance;
-use crate::exec::replication::BetweenUnits;
+use super::exclusive::{Alone, Exclusive, Hindered};
+use super::units::BetweenUnits;
 
 /// How long a thread waits between two tries, and for a unit that is run.
 const NAP: Duration = Duration::from_millis(1);
@@ -37,15 +36,15 @@ impl Still {
     ///
     /// # Errors
     /// [`Hindered`]; a unit that is run counts as a slow call.
-    pub fn stop(instance: &Arc<Instance>) -> Result<Self, Hindered> {
-        let units = instance.replication.units.lock_within(NAP).ok_or(Hindered::Slow)?;
-        let alone = units.lend_during(|| Exclusive::stop(instance))?;
+    pub fn stop(gate: &Arc<Exclusive>) -> Result<Self, Hindered> {
+        let units = gate.units.lock_within(NAP).ok_or(Hindered::Slow)?;
+        let alone = units.lend_during(|| gate.stop())?;
         Ok(Self { alone, _units: units })
     }
 
     /// For a thread that is at work without any other, as no client is served yet.
-    pub fn before_service(instance: &Arc<Instance>) -> Self {
-        Self { alone: Exclusive::already_stopped(instance), _units: instance.replication.units.lock() }
+    pub fn before_service(gate: &Arc<Exclusive>) -> Self {
+        Self { alone: gate.already_stopped(), _units: gate.units.lock() }
     }
 }
 
@@ -53,23 +52,15 @@ impl Still {
 ///
 /// # Errors
 /// The error of `goes_on`.
-pub fn stand_still(instance: &Arc<Instance>, goes_on: impl Fn() -> io::Result<()>) -> io::Result<Still> {
+pub fn stand_still(gate: &Arc<Exclusive>, goes_on: impl Fn() -> io::Result<()>) -> io::Result<Still> {
     loop {
         goes_on()?;
-        let units = instance.replication.units.lock();
-        match units.lend_during(|| Exclusive::stop_after_slow_calls(instance)) {
+        let units = gate.units.lock();
+        match units.lend_during(|| gate.stop_after_slow_calls()) {
             Ok(alone) => return goes_on().map(|()| Still { alone, _units: units }),
             // A script that takes long: a snapshot would show half of it.
             Err(_) => drop(units),
         }
         thread::sleep(NAP);
     }
-}
-
-/// [`stand_still`], unless the server ends.
-///
-/// # Errors
-/// The server ends.
-pub fn stand_still_unless_ending(instance: &Arc<Instance>) -> io::Result<Still> {
-    stand_still(instance, || if instance.is_ending() { Err(io::ErrorKind::Interrupted.into()) } else { Ok(()) })
 }
