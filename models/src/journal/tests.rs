@@ -4,7 +4,7 @@ use shuttle::sync::atomic::{AtomicU64, Ordering::SeqCst};
 
 use super::*;
 use crate::exec::gate::Exclusive;
-use crate::exec::instance::Instance;
+use crate::exec::core::Instance;
 use crate::park::{Park, model};
 
 /// Commands of each writer.

@@ -4,7 +4,7 @@ use crate::command::Weight;
 use crate::command::{Args, Categories, DatabasePositions, Flags, Footprint, Reach, Result};
 use crate::commands::definition::{Family, cmd};
 use crate::config::settings;
-use crate::exec::Ctx;
+use crate::exec::core::Ctx;
 use crate::exec::search;
 use crate::exec::snapshot;
 use crate::exec::tracking;

@@ -4,7 +4,7 @@ use crate::command::{
     Args, BATCH_ARGS, Begin, Categories, Command, Find, Flags, Footprint, KeyPositions, KeySpec, NO_BATCH, Reach,
     Result, Role, Weight,
 };
-use crate::exec::{Ctx, Handler};
+use crate::exec::core::{Ctx, Handler};
 use crate::keyspace::Access;
 use crate::protocol::error::Error;
 

@@ -3,7 +3,7 @@
 use super::help;
 use crate::command::{Args, Flags, Footprint, Result};
 use crate::commands::definition::{Definition, sub};
-use crate::exec::Ctx;
+use crate::exec::core::Ctx;
 use crate::exec::script::Library;
 use crate::persistence::rdb::{self, FunctionsRefused};
 use crate::protocol::error::{Error, shown};

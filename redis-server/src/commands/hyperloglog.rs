@@ -4,7 +4,8 @@ use crate::command::{Args, Categories, Flags, KeyPositions, Result, reads, updat
 use crate::command::{Weight, weight};
 use crate::commands::definition::{Family, cmd};
 use crate::config::settings;
-use crate::exec::{Ctx, Event};
+use crate::exec::Event;
+use crate::exec::core::Ctx;
 use crate::keyspace::{Access, Key, StrRef, Value};
 use crate::protocol::error::{Error, echo};
 use crate::types::hyperloglog::{self, Encoding};

@@ -40,7 +40,7 @@ pub use registry::{REGISTRY, TABLE};
 pub(crate) use server::end_hot_keys_if_due;
 
 use crate::commands::definition::Family;
-use crate::exec::Ctx;
+use crate::exec::core::Ctx;
 
 /// Every family.
 pub const FAMILIES: &[&Family] = &[

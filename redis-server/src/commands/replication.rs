@@ -6,8 +6,9 @@ use std::time::Duration;
 use crate::command::{Args, Categories, Flags, Footprint, Result, Role};
 use crate::commands::definition::{Family, cmd};
 use crate::config::Level;
-use crate::exec::Ctx;
-use crate::exec::replication::{FailoverRequest, FailoverStage, LinkStage, Primary, Stage};
+use crate::exec::core::Ctx;
+use crate::exec::replication::Stage;
+use crate::exec::replication::{FailoverRequest, FailoverStage, LinkStage, Primary};
 use crate::protocol::error::{Error, shown};
 use crate::protocol::split_words;
 

@@ -3,7 +3,7 @@
 use super::help;
 use crate::command::{Args, Categories, Flags, Footprint, KeySpec, Result, Role, keynum};
 use crate::commands::definition::{Definition, Family, cmd, container, sub};
-use crate::exec::Ctx;
+use crate::exec::core::Ctx;
 use crate::keyspace::Access;
 use crate::protocol::error::Error;
 

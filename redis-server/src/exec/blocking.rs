@@ -19,15 +19,15 @@ use crate::clients::acl::Identity;
 use crate::clients::client::{Client, ClientShared, Unblock, flag};
 use crate::clients::tracking::{Own, Tracker};
 use crate::command::{Categories, OwnedArgs, Row};
-use crate::exec::dispatch::Call;
+use crate::exec::core::Call;
+use crate::exec::core::Instance;
+use crate::exec::core::Worker;
+use crate::exec::core::{Block, Ctx, InVain, Ready};
 use crate::exec::gate::Marks;
-use crate::exec::instance::Instance;
 use crate::exec::panics;
 use crate::exec::permission;
 use crate::exec::tracking;
 use crate::exec::window;
-use crate::exec::worker::Worker;
-use crate::exec::{Block, Ctx, InVain, Ready};
 use crate::keyspace::{Access, Database, Entry, Key, ValueRef, View, Waiter};
 use crate::protocol::Reply;
 use crate::protocol::error::{Error, echo};
@@ -108,14 +108,6 @@ impl Parked {
         reply.to_vec()
     }
 
-    /// Ends the wait with `bytes`; false when it has ended already.
-    pub fn finish(&self, bytes: Vec<u8>) -> bool {
-        let mut answer = self.answer();
-        let answer = self.end(&mut answer);
-        // The receiver is gone when the client is; then nobody needs the answer.
-        answer.map(|answer| answer.send(bytes)).is_some()
-    }
-
     /// Ends the wait without an answer: the client answers by itself, or is gone. False when it has ended already.
     pub fn abandon(&self) -> bool {
         let mut answer = self.answer();
@@ -190,6 +182,13 @@ impl Parked {
 impl Unblock for Parked {
     fn time_out(&self) -> bool {
         self.finish(self.null())
+    }
+
+    fn finish(&self, bytes: Vec<u8>) -> bool {
+        let mut answer = self.answer();
+        let answer = self.end(&mut answer);
+        // The receiver is gone when the client is; then nobody needs the answer.
+        answer.map(|answer| answer.send(bytes)).is_some()
     }
 
     fn fail(&self, error: &Error) -> bool {
@@ -298,6 +297,7 @@ pub fn park(cx: &Ctx<'_>, call: &Call<'_>, block: Block, muted: bool) -> Waiting
     }
     *client.shared.blocked() = Some(Arc::clone(&parked) as Arc<dyn Unblock>);
     if let InVain::Copies(copies) = block.in_vain {
+        let parked: Arc<dyn Unblock> = Arc::clone(&parked) as _;
         instance.replication.wait(instance, &parked, copies);
     }
     Waiting { parked, answer, deadline: block.deadline }
@@ -507,12 +507,11 @@ mod tests {
 
     use super::*;
     use crate::config::Config;
-    use crate::exec::script::nobody;
 
     #[test]
     fn a_panic_puts_the_sessions_back() {
         let worker = Worker::new(Arc::new(Instance::new(Arc::new(Config::default()), &crate::commands::TABLE)));
-        let (mut pusher, mut parked) = (nobody(&worker), nobody(&worker));
+        let (mut pusher, mut parked) = (worker.nobody(), worker.nobody());
         (pusher.db, parked.db) = (1, 2);
         let (mut reply, mut answer) = (Reply::default(), Reply::default());
         let db = worker.instance.database(1).lock_none(0);

@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use crate::clients::client::{ClientShared, Traffic, count, flag};
 use crate::command::Args;
 use crate::config::Level;
-use crate::exec::instance::Instance;
+use crate::exec::core::Instance;
 
 /// A client's line at `now`, in milliseconds of Unix time; `call` is what it calls, if it is the one that asks.
 pub(crate) fn describe(instance: &Instance, client: &ClientShared, now: u64, call: Option<Args<'_>>) -> String {

@@ -1,36 +1,28 @@
 //! Admission: from the words that a client sent to a command that may run, and what becomes of it.
 
+use crate::exec::core::Call;
 use std::sync::atomic::Ordering::Relaxed;
 
 use crate::clients::client::{Client, ReplyMode, count, flag};
 use crate::command::{Args, Flags, Footprint, Recent, Role, Row};
 use crate::exec::blocking::Waiting;
-use crate::exec::clock::now_ms;
 use crate::exec::cluster::{self, Refused};
+use crate::exec::core::Instance;
+use crate::exec::core::Worker;
+use crate::exec::core::clock::now_ms;
 use crate::exec::eviction::{self, Room};
 use crate::exec::gate::Held;
-use crate::exec::instance::Instance;
 use crate::exec::permission;
 use crate::exec::script::{self, Interrupted};
 use crate::exec::session::Pending;
 use crate::exec::snapshot;
 use crate::exec::transaction::{discard_transaction, not_inside};
 use crate::exec::window;
-use crate::exec::worker::Worker;
 use crate::protocol::Reply;
 use crate::protocol::error::Error;
 
 /// How long a client waits until it is looked whether this node has become a primary, unless it is told before; in milliseconds.
 const TURN_LOOK: u64 = 100;
-
-/// A command with its arguments, resolved and allowed.
-#[derive(Clone, Copy, Debug)]
-pub struct Call<'a> {
-    /// The command's row.
-    pub row: &'static Row,
-    /// Its arguments.
-    pub args: Args<'a>,
-}
 
 /// The result of a command's admission.
 #[derive(Debug)]
@@ -216,7 +208,7 @@ fn judge(worker: &Worker, client: &Client, row: &'static Row, args: Args<'_>) ->
         Err(Refused::Until(until)) => (client.multi.is_none() || row.command.role == Role::Exec).then_some(until),
     };
     let touches = || !row.command.keys.is_empty() || may_write(instance, row, client, args);
-    if instance.cluster.is_turning_primary(instance) && touches() {
+    if instance.cluster.is_turning_primary(instance.replication.is_replica()) && touches() {
         return Err(Admission::Wait(now_ms() + TURN_LOOK));
     }
     Ok(held)

@@ -12,9 +12,9 @@ use std::mem;
 
 use crate::clients::client::ClientShared;
 use crate::command::Row;
-use crate::exec::Ctx;
 use crate::exec::client_list;
-use crate::exec::worker::Worker;
+use crate::exec::core::Ctx;
+use crate::exec::core::Worker;
 use crate::keyspace::View;
 
 /// Dropped by a panic, it notes the command that it came from.

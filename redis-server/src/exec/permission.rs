@@ -7,11 +7,11 @@ use crate::clients::client::{Client, ClientShared};
 use crate::clients::pubsub::Kind;
 use crate::command::{Args, Flags, Row};
 use crate::config::settings;
-use crate::exec::Ctx;
 use crate::exec::client_list;
+use crate::exec::core::Ctx;
+use crate::exec::core::Instance;
+use crate::exec::core::Worker;
 use crate::exec::dispatch;
-use crate::exec::instance::Instance;
-use crate::exec::worker::Worker;
 use crate::protocol::error::{Error, shown};
 
 /// Asks for a client that is not known to need no permission.

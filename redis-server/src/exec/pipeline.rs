@@ -5,10 +5,11 @@ use bytes::Bytes;
 
 use crate::command::{Args, Recent};
 use crate::config::settings;
-use crate::exec::dispatch::{self, Admission, Call, Passed};
+use crate::exec::core::Call;
+use crate::exec::core::Worker;
+use crate::exec::dispatch::{self, Admission, Passed};
 use crate::exec::session::ConnectedClient;
 use crate::exec::window;
-use crate::exec::worker::Worker;
 use crate::protocol::{Parser, ProtocolError, Reply, RequestLimits, Span, parse_whole_commands, split_inline};
 
 /// Replies that are to leave before more of them are made.
@@ -214,7 +215,7 @@ mod tests {
     use super::*;
     use crate::clients::client::ClientShared;
     use crate::config::Config;
-    use crate::exec::instance::Instance;
+    use crate::exec::core::Instance;
     use crate::protocol::Reply;
 
     /// More input neither moves nor scans the received part of a command again.

@@ -7,10 +7,10 @@ use arrayvec::ArrayVec;
 
 use crate::clients::client::Client;
 use crate::command::Args;
-use crate::exec::dispatch::{self, Admission, Call, Passed};
-use crate::exec::script;
+use crate::exec::core::Call;
+use crate::exec::core::Worker;
+use crate::exec::dispatch::{self, Admission, Passed};
 use crate::exec::window::{self, WINDOW};
-use crate::exec::worker::Worker;
 use crate::protocol::Reply;
 use crate::protocol::error::shown;
 
@@ -42,7 +42,7 @@ impl Failed {
 
 impl Replay {
     pub(super) fn new(worker: Worker) -> Self {
-        Self { client: script::nobody(&worker), worker, reply: Reply::default() }
+        Self { client: worker.nobody(), worker, reply: Reply::default() }
     }
 
     /// Runs a command alone, or queues it.

@@ -8,10 +8,10 @@ use bytes::Bytes;
 use crate::clients::client::{Client, ClientShared, count, flag};
 use crate::clients::tracking::{Message, Mode, Own, Pending, Tracker};
 use crate::command::{Args, Flags, Role};
-use crate::exec::Ctx;
-use crate::exec::dispatch::Call;
-use crate::exec::instance::Instance;
-use crate::exec::worker::Worker;
+use crate::exec::core::Call;
+use crate::exec::core::Ctx;
+use crate::exec::core::Instance;
+use crate::exec::core::Worker;
 use crate::protocol::Reply;
 
 /// Begins to track, or goes on in another way.

@@ -3,7 +3,7 @@
 use std::sync::atomic::Ordering::Relaxed;
 
 use crate::clients::client::{Client, count, flag};
-use crate::exec::instance::Instance;
+use crate::exec::core::Instance;
 use crate::protocol::error::Error;
 
 /// Ends the transaction that is being put together, if any, and forgets the watched keys.

@@ -9,15 +9,16 @@ use crate::clients::client::{Client, Multi, ReplyMode, flag};
 use crate::command::{Args, Flags, Footprint, Role, Row};
 use crate::exec::blocking::{self, Waiting};
 use crate::exec::cluster::{self, Refused};
-use crate::exec::dispatch::{self, Call, Passed, refuse};
+use crate::exec::core::Call;
+use crate::exec::core::Worker;
+use crate::exec::core::{Ctx, Ready};
+use crate::exec::dispatch::{self, Passed, refuse};
 use crate::exec::eviction;
 use crate::exec::gate::Marks;
 use crate::exec::gate::{Busy, Inside};
 use crate::exec::panics::Blame;
 use crate::exec::slow;
 use crate::exec::tracking;
-use crate::exec::worker::Worker;
-use crate::exec::{Ctx, Ready};
 use crate::keyspace::{Access, Database, Key, View, begin_call};
 use crate::protocol::error::Error;
 use crate::protocol::{Mark, Reply};
@@ -35,7 +36,7 @@ pub fn run(worker: &Worker, client: &mut Client, calls: &[Call<'_>], reply: &mut
         && worker.goes_on.get()
         && slow::is_slow(client, call)
     {
-        return (1, slow::send(worker, client, *call));
+        return (1, slow::call::send(worker, client, *call));
     }
     let inside = match worker.instance.exclusive.enter(&worker.activity) {
         Ok(inside) => Some(inside),
@@ -58,7 +59,7 @@ pub fn run(worker: &Worker, client: &mut Client, calls: &[Call<'_>], reply: &mut
             return (done, Passed::Paused(until));
         }
         if window.done == 0 {
-            return (done + 1, slow::send(worker, client, calls[done]));
+            return (done + 1, slow::call::send(worker, client, calls[done]));
         }
         if !window.ready.is_empty() {
             slow::serve(worker, client, window.ready);

@@ -6,12 +6,12 @@ use std::sync::Arc;
 
 use crate::command::OwnedArgs;
 use crate::config::settings;
-use crate::exec::Ctx;
-use crate::exec::dispatch::{self, Call};
-use crate::exec::instance::Instance;
-use crate::exec::script;
+use crate::exec::core::Call;
+use crate::exec::core::Ctx;
+use crate::exec::core::Instance;
+use crate::exec::core::Worker;
+use crate::exec::dispatch;
 use crate::exec::window;
-use crate::exec::worker::Worker;
 use crate::process;
 use crate::protocol::Reply;
 
@@ -55,7 +55,7 @@ fn answer(worker: &Worker, words: &[&str]) -> Vec<u8> {
     let mut args = OwnedArgs::default();
     words.iter().for_each(|word| args.push(word.as_bytes()));
     let Some(row) = dispatch::find(&worker.instance, args.args()) else { return Vec::new() };
-    let (mut reply, mut client) = (Reply::default(), script::nobody(worker));
+    let (mut reply, mut client) = (Reply::default(), worker.nobody());
     let mut cx = Ctx::new(worker, worker.instance.database(0).lock_none(worker.now_ms()), &mut reply, &mut client);
     window::invoke(&mut cx, &Call { row, args: args.args() });
     drop(cx);

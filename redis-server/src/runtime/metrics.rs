@@ -6,9 +6,10 @@ use std::sync::atomic::Ordering::Relaxed;
 use server_runtime::metrics::{family, sample};
 
 use crate::commands::REGISTRY;
-use crate::exec::clock::now_ms;
-use crate::exec::instance::Instance;
-use crate::exec::replication::{LinkStage, Replica};
+use crate::exec::core::Instance;
+use crate::exec::core::clock::now_ms;
+use crate::exec::replication::LinkStage;
+use crate::exec::replication::Replica;
 use crate::observe::Log;
 use crate::observe::memory;
 use crate::observe::stats::{CommandStats, WorkerStats};

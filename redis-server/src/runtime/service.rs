@@ -17,13 +17,13 @@ use crate::clients::acl;
 use crate::commands::TABLE;
 use crate::config::tls::{self, TlsError};
 use crate::config::{Config, settings};
-use crate::exec::CommandTable;
 use crate::exec::aof;
+use crate::exec::core::CommandTable;
+use crate::exec::core::Instance;
+use crate::exec::core::Worker;
 use crate::exec::gate::Still;
-use crate::exec::instance::Instance;
 use crate::exec::session::ConnectedClient;
 use crate::exec::snapshot::{self, LoadError};
-use crate::exec::worker::Worker;
 use crate::observe::memory;
 use crate::process::Process;
 use crate::threads::{self, OnPanic};
@@ -157,7 +157,7 @@ impl std::error::Error for StartError {}
 /// # Errors
 /// [`StartError`]: a place to listen that cannot be had, TLS files that cannot be used, files that cannot be looked at.
 ///
-/// [`wait`]: crate::exec::loading::Loading::wait
+/// [`wait`]: crate::exec::core::loading::Loading::wait
 pub fn start(
     config: Config,
     signals: Option<Signals>,
@@ -171,7 +171,7 @@ pub fn start(
         instance.own_process(process);
         show(&instance);
     }
-    if let Err(error) = instance.oom_score.apply(&instance) {
+    if let Err(error) = instance.set_oom_score() {
         tracing::warn!("oom-score-adj cannot be set: {error}");
     }
     let config = &instance.config;

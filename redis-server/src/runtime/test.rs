@@ -31,7 +31,7 @@ use server_runtime::{Listen, Running};
 use super::service::{StartError, start_at};
 use crate::config::settings::CLUSTER_ENABLED;
 use crate::config::{Config, ConfigError, Launch};
-use crate::exec::instance::Instance;
+use crate::exec::core::Instance;
 
 /// The differences from a server's defaults: one test's server is one of many on its machine.
 const SETTINGS: &[(&str, &str)] = &[("workers", "1"), ("save", ""), ("enable-debug-command", "yes")];

@@ -13,10 +13,10 @@ use std::time::Duration;
 
 use redis_server::commands::TABLE;
 use redis_server::exec::aof;
+use redis_server::exec::core::Instance;
+use redis_server::exec::core::Worker;
 use redis_server::exec::gate::Alone;
-use redis_server::exec::instance::Instance;
 use redis_server::exec::snapshot::{self, Format, Job, Purpose};
-use redis_server::exec::worker::Worker;
 use redis_server::journal::User;
 use redis_server::persistence::SnapshotFile;
 use redis_server::persistence::disk::{Disk, RealDisk};

@@ -6,8 +6,8 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use redis_server::commands::{REGISTRY, TABLE};
-use redis_server::exec::instance::Instance;
-use redis_server::exec::worker::Worker;
+use redis_server::exec::core::Instance;
+use redis_server::exec::core::Worker;
 use redis_server::runtime::embedded::Session;
 
 use super::support::Random;

@@ -4,7 +4,8 @@ use smallvec::SmallVec;
 
 use super::{EMPTY, bit_offset, bits};
 use crate::command::{Args, Result};
-use crate::exec::{Ctx, Event};
+use crate::exec::Event;
+use crate::exec::core::Ctx;
 use crate::protocol::Reply;
 use crate::protocol::error::Error;
 use crate::protocol::number;

@@ -10,7 +10,8 @@ use crate::command::{Args, Categories, Flags, KeySpec, Result, read, reads, upda
 use crate::command::{Weight, weight};
 use crate::commands::definition::{Family, cmd};
 use crate::config::settings;
-use crate::exec::{Ctx, Event};
+use crate::exec::Event;
+use crate::exec::core::Ctx;
 use crate::keyspace::StrRef;
 use crate::protocol::error::Error;
 use crate::protocol::number;

@@ -4,8 +4,8 @@ use super::hello;
 use crate::clients::client::{ReplyMode, flag};
 use crate::command::{Args, Result};
 use crate::config::settings;
-use crate::exec::Ctx;
-use crate::exec::instance::Pause;
+use crate::exec::core::Ctx;
+use crate::exec::core::Pause;
 use crate::protocol::error::{Error, c_string, shown};
 
 /// CLIENT ID

@@ -5,8 +5,8 @@ use crate::clients::client::{Asking, ReplyMode, flag};
 use crate::command::{Args, Result};
 use crate::commands::server::loaded_modules;
 use crate::config::settings;
-use crate::exec::Ctx;
 use crate::exec::client_list::describe;
+use crate::exec::core::Ctx;
 use crate::exec::session;
 use crate::protocol::error::{Error, c_string, shown};
 

@@ -4,7 +4,7 @@ use bytes::Bytes;
 
 use crate::clients::tracking::{Mode, Overlap};
 use crate::command::{Args, Result};
-use crate::exec::Ctx;
+use crate::exec::core::Ctx;
 use crate::exec::tracking;
 use crate::protocol::error::{Error, shown};
 

@@ -15,7 +15,8 @@ use crate::command::{
 use crate::command::{Weight, weight};
 use crate::commands::definition::{Definition, Family, cmd, container, sub};
 use crate::config::settings;
-use crate::exec::{Ctx, Event};
+use crate::exec::Event;
+use crate::exec::core::Ctx;
 use crate::keyspace::{Access, Entry};
 use crate::protocol::error::{Error, shown};
 use crate::protocol::glob;

@@ -3,7 +3,8 @@
 use super::look::wrong_type;
 use super::{NO_DOCUMENT, answer, change, path, refused, value};
 use crate::command::{Args, Result};
-use crate::exec::{Ctx, Event};
+use crate::exec::Event;
+use crate::exec::core::Ctx;
 use crate::protocol::Reply;
 use crate::protocol::error::Error;
 use crate::types::json::{Json, Kind, Number, Path};

@@ -3,7 +3,7 @@
 use super::{NO_DOCUMENT, check_len, no_path, path, refused};
 use crate::command::{Args, Result};
 use crate::commands::help;
-use crate::exec::Ctx;
+use crate::exec::core::Ctx;
 use crate::protocol::Reply;
 use crate::protocol::error::Error;
 use crate::types::json::{Kind, Node, Number};

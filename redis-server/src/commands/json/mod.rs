@@ -12,7 +12,8 @@ mod set;
 
 use crate::command::{Args, Categories, Flags, KeySpec, Result, Weight, read, reads, update, weight, write, writes};
 use crate::commands::definition::{Definition, Family, cmd, container, sub};
-use crate::exec::{Ctx, Event};
+use crate::exec::Event;
+use crate::exec::core::Ctx;
 use crate::protocol::Reply;
 use crate::protocol::error::{Error, echo};
 use crate::types::json::{Edits, Json, Path, Refused};

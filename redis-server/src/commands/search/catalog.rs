@@ -2,7 +2,7 @@
 
 use super::{UNKNOWN_INDEX, default_deadline, index_for, refresh};
 use crate::command::{Args, Result};
-use crate::exec::Ctx;
+use crate::exec::core::Ctx;
 use crate::protocol::error::Error;
 use crate::search::CatalogError;
 

@@ -3,8 +3,8 @@
 use super::words::Words;
 use super::{aggregate, cursor, find, load, pipeline, queried, show};
 use crate::command::{Args, Result};
-use crate::exec::Ctx;
-use crate::exec::clock::now_us;
+use crate::exec::core::Ctx;
+use crate::exec::core::clock::now_us;
 use crate::protocol::Reply;
 use crate::protocol::error::Error;
 

@@ -7,7 +7,7 @@ use crate::clients::acl::{self, Asked, Denied, Logged, PasswordHash, Selector, T
 use crate::command::{Args, Categories, Flags, Reach, Result, Role, Row};
 use crate::commands::REGISTRY;
 use crate::commands::definition::{Definition, container};
-use crate::exec::Ctx;
+use crate::exec::core::Ctx;
 use crate::exec::dispatch;
 use crate::exec::permission;
 use crate::protocol::error::{Error, c_string, shown};

@@ -3,7 +3,7 @@
 use crate::clients::client::flag;
 use crate::command::{Args, Categories, Result};
 use crate::config::settings;
-use crate::exec::Ctx;
+use crate::exec::core::Ctx;
 use crate::protocol::error::Error;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 

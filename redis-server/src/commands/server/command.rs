@@ -7,7 +7,7 @@ use crate::command::{Args, Begin, Categories, Find, KeySpec, Result};
 use crate::commands::REGISTRY;
 use crate::commands::definition::{Definition, cmd};
 use crate::config::Level;
-use crate::exec::Ctx;
+use crate::exec::core::Ctx;
 use crate::exec::dispatch;
 use crate::protocol::Reply;
 use crate::protocol::error::Error;
@@ -261,7 +261,7 @@ pub(super) const COMMAND: Definition = with_subcommands(
     ],
 );
 
-const fn about(name: &'static str, arity: i8, handler: crate::exec::Handler) -> Definition {
+const fn about(name: &'static str, arity: i8, handler: crate::exec::core::Handler) -> Definition {
     sub(name, arity, handler, ANY_TIME, &[]).also(Categories::CONNECTION)
 }
 

@@ -6,7 +6,7 @@ mod table;
 use crate::command::Row;
 use crate::command::{Args, Command, Result};
 use crate::commands::REGISTRY;
-use crate::exec::Ctx;
+use crate::exec::core::Ctx;
 use crate::protocol::Reply;
 
 /// One command's documentation.

@@ -13,7 +13,7 @@ use crate::clients::client::{ClientShared, count, flag};
 use crate::command::{Args, Result, Role};
 use crate::commands::definition::{Definition, cmd};
 use crate::config::{Level, settings};
-use crate::exec::Ctx;
+use crate::exec::core::Ctx;
 use crate::exec::replication::{LinkStage, Primary};
 use crate::exec::snapshot::Purpose;
 use crate::keyspace::View;

@@ -6,7 +6,7 @@ use crate::command::{Args, Result};
 use crate::commands::REGISTRY;
 use crate::commands::definition::{Definition, container};
 use crate::config::settings;
-use crate::exec::Ctx;
+use crate::exec::core::Ctx;
 use crate::observe::Series;
 use crate::protocol::error::{Error, shown};
 

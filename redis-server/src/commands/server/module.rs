@@ -6,7 +6,7 @@ use super::{ANY_TIME, help, sub};
 use crate::command::{Args, Flags, Result};
 use crate::commands::definition::{Definition, container};
 use crate::config::{Caller, settings};
-use crate::exec::Ctx;
+use crate::exec::core::Ctx;
 use crate::protocol::Reply;
 use crate::protocol::error::Error;
 

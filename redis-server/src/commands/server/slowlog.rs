@@ -3,7 +3,7 @@
 use super::{ANY_TIME, help, sub};
 use crate::command::{Args, Flags, Result};
 use crate::commands::definition::{Definition, container};
-use crate::exec::Ctx;
+use crate::exec::core::Ctx;
 use crate::observe::Log;
 use crate::protocol::error::Error;
 

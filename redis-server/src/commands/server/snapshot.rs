@@ -4,7 +4,7 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use crate::command::{Args, Result};
 use crate::commands::databases::empty;
-use crate::exec::Ctx;
+use crate::exec::core::Ctx;
 use crate::exec::gate::Occupation;
 use crate::exec::snapshot::{self, Merge, Occupied, Purpose, SaveAtEnd, Shutdown};
 use crate::exec::tracking;

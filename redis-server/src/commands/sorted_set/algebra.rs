@@ -4,7 +4,8 @@ use smallvec::SmallVec;
 
 use super::{reply_head, reply_pair, store};
 use crate::command::{Args, Result};
-use crate::exec::{Ctx, Event};
+use crate::exec::Event;
+use crate::exec::core::Ctx;
 use crate::keyspace::ValueRef;
 use crate::keyspace::{Key, View};
 use crate::protocol::error::Error;

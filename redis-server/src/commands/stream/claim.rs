@@ -2,7 +2,7 @@
 
 use super::{arrive, group_mut, no_group, parse, reply_entry, reply_id, say_pending, say_position, see};
 use crate::command::{Args, Result};
-use crate::exec::Ctx;
+use crate::exec::core::Ctx;
 use crate::keyspace::Key;
 use crate::protocol::error::{Error, echo};
 use crate::protocol::number;

@@ -3,7 +3,8 @@
 use super::{no_group_of_key, parse};
 use crate::command::{Args, Result};
 use crate::commands::help;
-use crate::exec::{Ctx, Event};
+use crate::exec::Event;
+use crate::exec::core::Ctx;
 use crate::protocol::error::Error;
 use crate::types::{Group, Stream, StreamId};
 

@@ -4,7 +4,7 @@ use super::{limit, no_group_of_key, reply_entries, reply_entry, reply_id};
 use crate::command::{Args, Result};
 use crate::commands::help;
 use crate::config::Level;
-use crate::exec::Ctx;
+use crate::exec::core::Ctx;
 use crate::protocol::Reply;
 use crate::protocol::error::Error;
 use crate::types::{Consumer, Group, Idempotence, Log, Stream, StreamId};

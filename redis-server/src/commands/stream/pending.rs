@@ -2,7 +2,7 @@
 
 use super::{limit, no_group, parse, reply_id};
 use crate::command::{Args, Result};
-use crate::exec::Ctx;
+use crate::exec::core::Ctx;
 use crate::protocol::Reply;
 use crate::protocol::error::Error;
 use crate::types::{Group, Pending, StreamId};

@@ -2,7 +2,7 @@
 
 use super::{limit, parse, reply_entries};
 use crate::command::{Args, Result};
-use crate::exec::Ctx;
+use crate::exec::core::Ctx;
 use crate::protocol::error::Error;
 use crate::types::LogRange;
 

@@ -7,7 +7,7 @@ use super::{
 use crate::command::{Args, KeyPositions, Result, weight};
 use crate::config::Level;
 use crate::exec::blocking::no_group;
-use crate::exec::{Block, Ctx};
+use crate::exec::core::{Block, Ctx};
 use crate::keyspace::{Access, Entry, Key, ValueRef, View};
 use crate::protocol::error::Error;
 use crate::protocol::{Mark, Reply};

@@ -12,8 +12,9 @@ use crate::command::{Args, Categories, Find, Flags, KeySpec, Result, keynum, rea
 use crate::command::{Weight, weight};
 use crate::commands::definition::{Family, cmd};
 use crate::config::settings;
-use crate::exec::instance::Instance;
-use crate::exec::{Ctx, Event};
+use crate::exec::Event;
+use crate::exec::core::Ctx;
+use crate::exec::core::Instance;
 use crate::keyspace::{Access, Key, StrRef, Value, ValueRef};
 use crate::protocol::Reply;
 use crate::protocol::error::Error;

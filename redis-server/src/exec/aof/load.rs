@@ -13,12 +13,12 @@ use super::layout;
 use crate::clients::client::Client;
 use crate::command::{Args, Role, Row};
 use crate::config::settings;
-use crate::exec::dispatch::{self, Admission, Call, Passed};
+use crate::exec::core::Call;
+use crate::exec::core::Worker;
+use crate::exec::dispatch::{self, Admission, Passed};
 use crate::exec::replication::Position;
-use crate::exec::script;
 use crate::exec::snapshot;
 use crate::exec::window::{self, WINDOW};
-use crate::exec::worker::Worker;
 use crate::persistence::aof::{Batch, FindError, Layout, Manifest, Mark, ReadFault, Reader, find};
 use crate::persistence::disk::{Disk, Open};
 use crate::protocol::Reply;
@@ -94,7 +94,7 @@ struct Replay {
 
 impl Replay {
     fn new(worker: Worker, disk: Arc<dyn Disk>, layout: Layout) -> Self {
-        let client = script::nobody(&worker);
+        let client = worker.nobody();
         Self { worker, client, reply: Reply::default(), disk, layout, multi: 0 }
     }
 

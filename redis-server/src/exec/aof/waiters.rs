@@ -6,9 +6,9 @@ use std::thread::{self, ThreadId};
 
 use smallvec::SmallVec;
 
-use super::lock;
+use super::lock::lock;
 use crate::clients::client::{ClientShared, flag};
-use crate::exec::workers::Workers;
+use crate::exec::core::workers::Workers;
 
 /// Clients that are sent nothing before the disk has what their replies show.
 #[derive(Debug, Default)]

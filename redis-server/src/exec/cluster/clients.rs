@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::judge;
 use crate::clients::client::{ClientShared, flag};
 use crate::cluster::{NOBODY, Routing, SlotSet, slot_of};
-use crate::exec::instance::Instance;
+use crate::exec::core::Instance;
 use crate::protocol::error::Error;
 
 /// Ends the wait of those whose keys belong to others.

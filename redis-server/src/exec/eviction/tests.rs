@@ -1,9 +1,11 @@
 //! Which keys each policy takes, measured against bounds that chance passes by far.
 
+use crate::keyspace::Usage;
 use std::sync::Arc;
 
 use super::*;
 use crate::config::Caller;
+use crate::keyspace::Frequency;
 use crate::keyspace::{Access, Value};
 use crate::observe::memory;
 

@@ -11,40 +11,17 @@ use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::{Replication, Stage};
+use super::state::{Failover, FailoverStage, Replication, Stage};
 use crate::clients::client::flag;
 use crate::config::settings;
+use crate::exec::core::Instance;
 use crate::exec::dispatch::redirect;
 use crate::exec::gate::{Still, stand_still};
-use crate::exec::instance::Instance;
 use crate::protocol::error::Error;
 use crate::threads::{self, OnPanic};
 
 /// How long it waits between two looks at what replicas have said.
 const NAP: Duration = Duration::from_millis(2);
-
-/// How far a failover is.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum FailoverStage {
-    /// There is none.
-    #[default]
-    None,
-    /// Writes wait until the replica has what is there.
-    WaitsForSync,
-    /// This server asks the replica to be its primary.
-    InProgress,
-}
-
-impl FailoverStage {
-    /// As INFO calls it.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::None => "no-failover",
-            Self::WaitsForSync => "waiting-for-sync",
-            Self::InProgress => "failover-in-progress",
-        }
-    }
-}
 
 /// The arguments of FAILOVER.
 #[derive(Clone, Debug, Default)]
@@ -57,21 +34,7 @@ pub struct FailoverRequest {
     pub timeout: Option<Duration>,
 }
 
-/// The state of a primary's failover.
-#[derive(Debug, Default)]
-pub(super) struct Failover {
-    stage: FailoverStage,
-    /// How many there have been: a thread whose failover is over ends.
-    number: u64,
-    target: Option<(String, u16)>,
-}
-
 impl Replication {
-    /// How far a failover is.
-    pub fn failover(&self) -> FailoverStage {
-        self.state().failover.stage
-    }
-
     /// Begins to hand this primary's place over.
     ///
     /// # Errors
@@ -129,12 +92,6 @@ impl Replication {
         if self.end_failover().is_some() {
             instance.release_writes();
         }
-    }
-
-    fn end_failover(&self) -> Option<(FailoverStage, Option<(String, u16)>)> {
-        let mut state = self.state();
-        let stage = std::mem::take(&mut state.failover.stage);
-        (stage != FailoverStage::None).then(|| (stage, state.failover.target.take()))
     }
 
     /// Follows another server from now on, or none. Tells clients that wait for keys, and the configuration.
@@ -218,7 +175,7 @@ impl Work {
     fn wait(&self, synced_at: u64, end: u64) -> Option<(String, u16)> {
         while self.check(true).is_ok() && self.instance.journal.offset() == end {
             let replicas = self.instance.replication.replicas();
-            let is_meant = |replica: &super::Replica| match &self.request.target {
+            let is_meant = |replica: &super::state::Replica| match &self.request.target {
                 Some(target) => replica.is_at(target),
                 None => true,
             };

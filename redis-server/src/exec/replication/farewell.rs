@@ -8,9 +8,9 @@ use std::time::Duration;
 
 use super::Replication;
 use crate::config::settings;
-use crate::exec::clock::now_ms;
+use crate::exec::core::Instance;
+use crate::exec::core::clock::now_ms;
 use crate::exec::gate::stand_still;
-use crate::exec::instance::Instance;
 
 /// How long it waits between two looks at what replicas have said.
 const NAP: Duration = Duration::from_millis(2);
@@ -65,7 +65,7 @@ impl Replication {
         let end = instance.journal.offset();
         drop(still);
         let all_have = || {
-            let lags = |replica: &super::Replica| {
+            let lags = |replica: &super::state::Replica| {
                 !replica.follower.wants_snapshot_only && replica.acknowledged.load(Relaxed) < end
             };
             !self.replicas().iter().any(|replica| lags(replica))

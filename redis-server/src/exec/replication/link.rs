@@ -8,14 +8,13 @@ use std::task::{Context, Poll};
 
 use bytes::Bytes;
 
-use super::sync::{Feed, Part};
-use super::{Replica, Stage};
+use super::state::{Feed, Part, Replica, Stage};
 use crate::clients::client::SyncRequest;
 use crate::command::{Args, Flags};
 use crate::config::settings;
-use crate::exec::clock::now_ms;
+use crate::exec::core::Instance;
+use crate::exec::core::clock::now_ms;
 use crate::exec::dispatch;
-use crate::exec::instance::Instance;
 use crate::journal::Reader;
 use crate::protocol::error::shown;
 use crate::protocol::{Parser, ProtocolError, RequestLimits, Span};

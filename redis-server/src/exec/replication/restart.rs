@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 #[cfg(test)]
 use super::follow;
-use super::{Position, Replication};
+use super::state::{Position, Replication};
 use crate::config::settings;
-use crate::exec::clock::now_ms;
-use crate::exec::instance::Instance;
+use crate::exec::core::Instance;
+use crate::exec::core::clock::now_ms;
 use crate::journal::User;
 
 /// Entries that are removed under one lock.

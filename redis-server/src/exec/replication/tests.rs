@@ -8,9 +8,10 @@ use super::*;
 use crate::clients::client::Client;
 use crate::command::OwnedArgs;
 use crate::config::Launch;
-use crate::exec::dispatch::{self, Admission, Call, Passed};
+use crate::exec::core::Call;
+use crate::exec::core::Worker;
+use crate::exec::dispatch::{self, Admission, Passed};
 use crate::exec::window;
-use crate::exec::worker::Worker;
 use crate::protocol::{Parser, Reply, RequestLimits};
 
 fn instance(flags: &[&str]) -> Arc<Instance> {

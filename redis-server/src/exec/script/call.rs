@@ -6,22 +6,24 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::raw;
+use super::shebang::ScriptFlags;
 use super::status::Slow;
-use super::{ScriptFlags, raw};
-use crate::clients::acl::{self, Identity};
-use crate::clients::client::{Client, ClientShared, ReplyMode};
+use crate::clients::acl::{self};
+use crate::clients::client::{Client, ReplyMode};
 use crate::cluster::slot_of;
 use crate::command::{Args, Flags, OwnedArgs};
 use crate::config::{Level, settings};
-use crate::exec::clock::Tick;
 use crate::exec::cluster;
-use crate::exec::dispatch::{self, Call};
+use crate::exec::core::Call;
+use crate::exec::core::Worker;
+use crate::exec::core::clock::Tick;
+use crate::exec::core::{Ctx, Ready};
+use crate::exec::dispatch;
 use crate::exec::panics;
 use crate::exec::permission;
 use crate::exec::tracking;
 use crate::exec::window;
-use crate::exec::worker::Worker;
-use crate::exec::{Ctx, Ready};
 use crate::protocol::Reply;
 use crate::protocol::error::Error;
 
@@ -152,7 +154,7 @@ impl Running {
     pub(super) fn new(worker: &Worker) -> Self {
         Self {
             worker: worker.alone(),
-            client: nobody(worker),
+            client: worker.nobody(),
             chosen: Chosen::default(),
             args: OwnedArgs::default(),
             reply: Reply::default(),
@@ -395,12 +397,6 @@ impl Running {
         self.ready.extend(ready);
         Ok(Ran::Replied)
     }
-}
-
-/// A client without a connection.
-pub(crate) fn nobody(worker: &Worker) -> Client {
-    let shared = ClientShared::new(0, String::new(), String::new(), -1, worker.now_ms());
-    Client::new(Arc::new(shared), Identity::newcomer(&worker.instance.acl))
 }
 
 /// Appends a number as an argument: by C's `%.17g`, which keeps every bit.

@@ -8,14 +8,18 @@ use foldhash::quality::RandomState;
 
 use super::call::{self, Kind};
 use super::library::{BAD_NAME, Function, Libraries, Library, is_name};
+use super::lock::lock;
 use super::raw::{Failure, Ref, Request};
+use super::sha::{SHA_LEN, Sha, sha1};
 use super::shebang;
+use super::shebang::ScriptFlags;
+use super::state::Scripts;
+use super::status::Figures;
 use super::task::Spare;
 use super::vm::Vm;
-use super::{SHA_LEN, ScriptFlags, Sha, sha1};
 use crate::command::{Args, Result};
 use crate::config::settings;
-use crate::exec::Ctx;
+use crate::exec::core::Ctx;
 use crate::exec::tracking;
 use crate::protocol::Reply;
 use crate::protocol::error::{Error, shown};
@@ -114,6 +118,33 @@ impl Script {
     /// Bytes that it takes outside of Lua.
     fn bytes(&self) -> usize {
         self.source.len() + SHA_LEN + size_of::<Self>()
+    }
+}
+
+impl Scripts {
+    /// Calls `work` with the engine. The caller must be alone with the data.
+    pub(crate) fn with_engine<R>(&self, work: impl FnOnce(&mut Engine) -> R) -> R {
+        let engine =
+            lock(&self.engine).take().map(|engine| engine.downcast::<Engine>().expect("it was put there below"));
+        let mut engine = engine.unwrap_or_default();
+        let result = work(&mut engine);
+        self.figures.take(&engine);
+        *lock(&self.engine) = Some(engine);
+        result
+    }
+}
+
+impl Figures {
+    fn take(&self, engine: &Engine) {
+        let Self { scripts, functions, libraries, eval_vm, functions_vm, scripts_bytes, libraries_bytes, evicted: _ } =
+            self;
+        scripts.store(engine.scripts().count() as u64, Relaxed);
+        functions.store(engine.libraries().functions() as u64, Relaxed);
+        libraries.store(engine.libraries().count() as u64, Relaxed);
+        eval_vm.store(engine.eval_memory() as u64, Relaxed);
+        functions_vm.store(engine.functions_memory() as u64, Relaxed);
+        scripts_bytes.store(engine.scripts().bytes() as u64, Relaxed);
+        libraries_bytes.store(engine.libraries().bytes() as u64, Relaxed);
     }
 }
 

@@ -4,6 +4,7 @@
 //! [`Interrupted`]. Its connection waits for [`Pending`], and the thread that has the worker lets it [`go_on`] between
 //! other tasks.
 
+use std::cell::RefMut;
 use std::fmt;
 use std::mem;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -12,25 +13,26 @@ use std::sync::Arc;
 use corosensei::stack::DefaultStack;
 use corosensei::{Coroutine, CoroutineResult};
 
-use super::call::{self, Running};
+use super::call::Running;
 use super::raw;
 use crate::clients::client::Client;
 use crate::command::OwnedArgs;
 use crate::command::Row;
 use crate::config::settings;
-use crate::exec::Ctx;
-use crate::exec::clock::now_ms;
 use crate::exec::cluster;
-use crate::exec::dispatch::{self, Call, Passed};
+use crate::exec::core::Call;
+use crate::exec::core::Ctx;
+use crate::exec::core::Instance;
+use crate::exec::core::Worker;
+use crate::exec::core::clock::now_ms;
+use crate::exec::dispatch::{self, Passed};
 use crate::exec::gate::Still;
 use crate::exec::gate::{Alone, Held, Hindered};
-use crate::exec::instance::Instance;
 use crate::exec::panics;
 use crate::exec::session::{self, Answer, Finished, Pending};
 use crate::exec::slow;
 use crate::exec::tracking;
 use crate::exec::window;
-use crate::exec::worker::Worker;
 use crate::protocol::Reply;
 use crate::protocol::error::Error;
 
@@ -54,6 +56,15 @@ impl fmt::Debug for Spare {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Spare").field("interrupted", &self.interrupted.is_some()).finish_non_exhaustive()
     }
+}
+
+/// The worker's.
+fn spare(worker: &Worker) -> RefMut<'_, Spare> {
+    let mut kept = worker.spare.borrow_mut();
+    if !kept.is::<Spare>() {
+        *kept = Box::<Spare>::default();
+    }
+    RefMut::map(kept, |kept| kept.downcast_mut().expect("it was put there above"))
 }
 
 /// A command that runs alone, with all that it needs.
@@ -119,7 +130,7 @@ pub fn run_alone(worker: &Worker, client: &mut Client, call: Call<'_>, reply: &m
         tracking::deliver(client, reply);
     }
     let (stack, job) = {
-        let spare = &mut *worker.spare.borrow_mut();
+        let mut spare = spare(worker);
         (spare.stack.take(), spare.job.take())
     };
     let mut job = job.unwrap_or_else(|| Box::new(Job::new(worker, call.row)));
@@ -143,7 +154,7 @@ pub fn run_alone(worker: &Worker, client: &mut Client, call: Call<'_>, reply: &m
             *client = deputy;
             let (answer, pending) = session::lend();
             let instance = Arc::clone(instance);
-            worker.spare.borrow_mut().interrupted = Some(Slow { turn, answer: Some(answer), instance });
+            spare(worker).interrupted = Some(Slow { turn, answer: Some(answer), instance });
             Passed::Interrupted(Interrupted { pending })
         }
     }
@@ -216,7 +227,7 @@ fn finish(
     job.let_others_go_on();
     job.args.clear();
     reply.append(&mut job.reply);
-    let spare = &mut *worker.spare.borrow_mut();
+    let mut spare = spare(worker);
     spare.stack = Some(turn.into_stack());
     spare.job = Some(job);
 }
@@ -224,10 +235,10 @@ fn finish(
 /// Lets the interrupted command of this worker go on for a while; others have their turn in between.
 /// True if it is to be called again.
 pub fn go_on(worker: &Worker) -> bool {
-    let Some(mut slow) = worker.spare.borrow_mut().interrupted.take() else { return false };
+    let Some(mut slow) = spare(worker).interrupted.take() else { return false };
     let resumed = slow.turn.resume(());
     match resumed {
-        CoroutineResult::Yield(_) => worker.spare.borrow_mut().interrupted = Some(slow),
+        CoroutineResult::Yield(_) => spare(worker).interrupted = Some(slow),
         CoroutineResult::Return((job, ended)) => {
             end(worker, slow, job, ended);
             return false;
@@ -250,7 +261,7 @@ fn end(worker: &Worker, mut slow: Slow, mut job: Box<Job>, ended: std::thread::R
 
 impl Job {
     fn new(worker: &Worker, row: &'static Row) -> Self {
-        let (client, worker) = (call::nobody(worker), Box::new(worker.alone()));
+        let (client, worker) = (worker.nobody(), Box::new(worker.alone()));
         Self { worker, client, row, args: OwnedArgs::default(), reply: Reply::default(), alone: None }
     }
 
@@ -301,12 +312,12 @@ impl Job {
 impl Spare {
     /// The kept object for a script's commands, or a new one.
     pub(super) fn running(worker: &Worker) -> Box<Running> {
-        let spare = worker.spare.borrow_mut().running.take();
+        let spare = spare(worker).running.take();
         spare.unwrap_or_else(|| Box::new(Running::new(worker)))
     }
 
     /// Keeps it for the next script.
     pub(super) fn keep(worker: &Worker, running: Box<Running>) {
-        worker.spare.borrow_mut().running = Some(running);
+        spare(worker).running = Some(running);
     }
 }

@@ -4,29 +4,26 @@
 //! connection waits for the answer, and so do the commands behind the call. [`Exclusive`] says how slow calls, windows and
 //! threads that want to be alone keep out of each other's way.
 
+pub(super) mod call;
 mod lend;
-mod threads;
 
 pub(super) use lend::lend;
-pub use threads::Threads;
 
 use crate::exec::gate::Marks;
-use std::mem;
-use std::sync::Arc;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use smallvec::SmallVec;
 
 use crate::clients::client::Client;
 use crate::command::{Args, Weight};
-use crate::exec::Ready;
 use crate::exec::blocking;
-use crate::exec::dispatch::{Call, Passed};
+use crate::exec::core::Call;
+use crate::exec::core::Ready;
+use crate::exec::core::Worker;
+use crate::exec::dispatch::Passed;
 use crate::exec::gate::Held;
-use crate::exec::session;
 use crate::exec::window;
-use crate::exec::worker::Worker;
 use crate::keyspace::{Access, Database, Key, View};
-use threads::Job;
 
 /// Elements, or arguments, above which a call is slow: some 100 µs of work, several times what the way to another thread
 /// and back costs.
@@ -73,16 +70,6 @@ fn queue_meets_much(view: &View<'_>, client: &Client, call: &Call<'_>) -> bool {
     weight.fold(0, usize::saturating_add) > LIMIT
 }
 
-/// Hands a call over to a thread of slow calls; `client` is a deputy until it has ended.
-pub fn send(worker: &Worker, client: &mut Client, call: Call<'_>) -> Passed {
-    let deputy = Client::new(Arc::clone(&client.shared), client.identity.clone());
-    let client = mem::replace(client, deputy);
-    let (answer, pending) = session::lend();
-    let job = Job::Call { client, row: call.row, args: call.args.to_owned(), answer };
-    worker.instance.slow.run(&worker.instance, job);
-    Passed::Lent(pending)
-}
-
 /// How many of the calls want nothing that slow calls have marked; and if not all do, the wait of the others.
 #[cold]
 pub fn unmarked(worker: &Worker, client: &Client, calls: &[Call<'_>]) -> (usize, Option<Held>) {
@@ -104,7 +91,8 @@ pub fn serve(worker: &Worker, client: &mut Client, ready: Vec<Ready>) {
     let is_free = |next: &Ready| {
         let is_free = worker.is_alone || !exclusive.is_marked() || !exclusive.forbids(&marks_of(worker, next));
         if !is_free {
-            worker.instance.slow.run(&worker.instance, Job::Serve(next.clone()));
+            let next = next.clone();
+            worker.instance.slow.run(&worker.instance, Box::new(|worker| serve_later(worker, next)));
         }
         is_free.then_some(())
     };
@@ -112,6 +100,33 @@ pub fn serve(worker: &Worker, client: &mut Client, ready: Vec<Ready>) {
         let (database, keys) = needs(worker, next);
         database.lock(keys.iter().map(|(key, access)| (key.shard(), *access)), worker.now_ms())
     });
+}
+
+/// Runs the commands again that wait for keys which are due ([`Later`](crate::exec::core::later::Later)).
+pub fn serve_due(worker: &Worker) {
+    let instance = &worker.instance;
+    if instance.later.is_empty() {
+        return;
+    }
+    worker.tick();
+    if instance.holds_back(worker.now_ms()) {
+        return;
+    }
+    // While a thread is alone with the data, the keys stay due.
+    let Some(_inside) = instance.exclusive.try_enter(&worker.activity) else { return };
+    let due = instance.later.due(worker.now_ms());
+    if !due.is_empty() {
+        serve(worker, &mut worker.nobody(), due);
+    }
+}
+
+/// [`serve`], as the job of a thread of slow calls.
+fn serve_later(worker: &Worker, ready: Ready) {
+    let mut client = worker.nobody();
+    let serve = || serve_slowly(worker, &mut client, vec![ready]);
+    if catch_unwind(AssertUnwindSafe(serve)).is_err() {
+        tracing::error!("a command that had waited panicked");
+    }
 }
 
 /// [`serve`] on a thread of slow calls.

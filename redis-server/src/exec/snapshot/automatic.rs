@@ -6,13 +6,16 @@ use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Instant;
 
-use super::background::{self, Job, Occupied, Purpose, Target};
+use super::background::{self, Job};
 use super::encoder::Format;
-use super::{folder, save};
+use super::files::folder;
+use super::save;
+use super::state::{Occupied, Purpose};
+use super::target::Target;
 use crate::config::settings;
-use crate::exec::clock::now_ms;
+use crate::exec::core::Instance;
+use crate::exec::core::clock::now_ms;
 use crate::exec::gate::Still;
-use crate::exec::instance::Instance;
 use crate::persistence::SnapshotFile;
 
 /// Seconds between a snapshot that has failed and the next that a save point asks for.

@@ -6,14 +6,15 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
-use super::background::{Create, Moment, NAP};
+use super::background::{Create, Moment};
 use super::encoder::Encoder;
 use super::file::{self, ToFile};
 use super::handover::{CHUNK, HandedOver};
+use super::state::NAP;
 use crate::config::settings;
+use crate::exec::core::Instance;
+use crate::exec::core::pace::Pace;
 use crate::exec::gate::Marks;
-use crate::exec::instance::Instance;
-use crate::exec::pace::Pace;
 use crate::exec::slow;
 use crate::keyspace::{Access, Cut, Entry, Garbage, Key, Removed, View, Walk};
 use crate::threads;
@@ -73,7 +74,7 @@ trait Visitor {
 
 /// Goes through all unsaved entries.
 fn walk(instance: &Instance, visitor: &mut impl Visitor) -> io::Result<()> {
-    let is_slowed = super::delay(&instance.config, settings::RDB_KEY_SAVE_DELAY).is_some();
+    let is_slowed = super::files::delay(&instance.config, settings::RDB_KEY_SAVE_DELAY).is_some();
     let slice = if is_slowed { 1 } else { SLICE };
     loop {
         let swaps = Cut::swaps(instance.databases());
@@ -180,7 +181,7 @@ impl Visitor for Scribe<'_> {
 
 impl<'a> Scribe<'a> {
     fn new(instance: &'a Arc<Instance>, moment: &'a Moment, file: ToFile) -> Self {
-        let delay = super::delay(&instance.config, settings::RDB_KEY_SAVE_DELAY);
+        let delay = super::files::delay(&instance.config, settings::RDB_KEY_SAVE_DELAY);
         let (pace, encoder) = (Pace::new(instance), moment.encoder());
         Self { instance, moment, file, delay, pace, encoder, entries: 0, vast: Vec::new() }
     }

@@ -20,7 +20,7 @@ use super::spawn_task;
 use super::{Bus, tls};
 use crate::cluster::Link;
 use crate::config::settings;
-use crate::exec::peers;
+use crate::exec::core::peers;
 
 /// Bytes that are read at once: some packets.
 const READ: usize = 16 * 1024;

@@ -27,8 +27,8 @@ use crate::clients::pubsub::Kind;
 use crate::cluster::{Action, Link, SlotSet};
 use crate::config::{Config, settings};
 use crate::exec::cluster::{bus_port, replication_port};
-use crate::exec::instance::Instance;
-use crate::exec::peer_tls;
+use crate::exec::core::Instance;
+use crate::exec::core::peer_tls;
 use crate::threads::{self, OnPanic, Vital};
 
 /// How long a listener rests that cannot accept, as there are no more descriptors.

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::sync::mpsc::{Sender, channel};
 
 use crate::cluster::Millis;
+use crate::exec::core::Instance;
 use crate::exec::gate::stand_still;
-use crate::exec::instance::Instance;
 use crate::exec::snapshot::empty;
 use crate::threads::{self, OnPanic};
 

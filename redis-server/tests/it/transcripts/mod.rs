@@ -13,8 +13,8 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use redis_server::commands::TABLE;
-use redis_server::exec::instance::Instance;
-use redis_server::exec::worker::Worker;
+use redis_server::exec::core::Instance;
+use redis_server::exec::core::Worker;
 
 use crate::support::genuine::Genuine;
 use crate::support::resp::Value;

@@ -6,7 +6,7 @@ use std::io::{Cursor, Write};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 
-use redis_server::exec::clock::now_ms;
+use redis_server::exec::core::clock::now_ms;
 use redis_server::exec::snapshot;
 use redis_server::persistence::rdb::{self, Access, Fork, WriteOptions, Writer};
 

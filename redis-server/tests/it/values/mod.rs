@@ -13,7 +13,7 @@ mod shapes;
 
 use std::collections::VecDeque;
 
-use redis_server::exec::clock::now_ms;
+use redis_server::exec::core::clock::now_ms;
 
 use commands::Words;
 use routes::{Routes, Side};

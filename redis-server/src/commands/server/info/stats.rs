@@ -8,8 +8,8 @@ use crate::clients::pubsub::Kind;
 use crate::command::Row;
 use crate::commands::REGISTRY;
 use crate::config::{Level, settings};
-use crate::exec::Ctx;
-use crate::exec::instance::Instance;
+use crate::exec::core::Ctx;
+use crate::exec::core::Instance;
 use crate::observe::stats::{Totals, WorkerStats};
 
 /// Section Stats.

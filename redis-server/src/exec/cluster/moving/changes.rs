@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use crate::cluster::{SLOTS, slot_of};
 use crate::command::Args;
+use crate::exec::core::Instance;
 use crate::exec::dispatch;
-use crate::exec::instance::Instance;
 use crate::journal::{Piece, Reader};
 use crate::protocol::{Parser, RequestLimits, Span};
 

@@ -12,12 +12,12 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
-use crate::exec::clock::now_ms;
+use crate::exec::core::Instance;
+use crate::exec::core::Worker;
+use crate::exec::core::clock::now_ms;
+use crate::exec::core::pace::Pace;
 use crate::exec::gate::Marks;
-use crate::exec::instance::Instance;
-use crate::exec::pace::Pace;
 use crate::exec::slow;
-use crate::exec::worker::Worker;
 use crate::keyspace::{Access, Entry};
 use crate::persistence::aof::PlainWriter;
 

@@ -7,7 +7,6 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use super::Line;
 use super::changes::Changes;
 use super::dump::dump;
 use crate::cluster::NodeId;
@@ -15,13 +14,14 @@ use crate::cluster::moves::{Departure, Order, Progress, Word};
 use crate::command::Args;
 use crate::config::settings;
 use crate::exec::cluster::replication_port;
+use crate::exec::cluster::state::Line;
+use crate::exec::core::Instance;
+use crate::exec::core::Worker;
+use crate::exec::core::pace::Pace;
+use crate::exec::core::peers::connect_from_source;
+use crate::exec::core::priority;
 use crate::exec::gate::stand_still;
-use crate::exec::instance::Instance;
-use crate::exec::pace::Pace;
-use crate::exec::peers::connect_from_source;
-use crate::exec::priority;
 use crate::exec::replication::Transport;
-use crate::exec::worker::Worker;
 use crate::protocol::{Parser, RequestLimits, Span, encode_command};
 use crate::threads::{self, OnPanic};
 

@@ -10,18 +10,19 @@ use arrayvec::ArrayVec;
 use bytes::Bytes;
 use tokio::sync::mpsc::{Receiver, Sender, channel};
 
-use super::Line;
 use crate::cluster::moves::{Progress, Word};
 use crate::cluster::{NodeId, SlotSet};
 use crate::command::{Args, Role, Row};
-use crate::exec::dispatch::{self, Admission, Call};
+use crate::exec::cluster::state::Line;
+use crate::exec::core::Call;
+use crate::exec::core::Instance;
+use crate::exec::core::Worker;
+use crate::exec::core::pace::Pace;
+use crate::exec::core::priority;
+use crate::exec::dispatch::{self, Admission};
 use crate::exec::eviction::{self, Room};
-use crate::exec::instance::Instance;
-use crate::exec::pace::Pace;
-use crate::exec::priority;
 use crate::exec::replay::{Failed, Replay};
 use crate::exec::window::WINDOW;
-use crate::exec::worker::Worker;
 use crate::protocol::{Parser, RequestLimits, Span, parse_whole_commands};
 use crate::threads::{self, OnPanic};
 

@@ -1,6 +1,6 @@
 use super::*;
 use crate::config::Config;
-use crate::exec::instance::Instance;
+use crate::exec::core::Instance;
 use crate::keyspace::Access;
 
 fn instance() -> Arc<Instance> {

@@ -7,12 +7,13 @@ use std::sync::atomic::Ordering::Relaxed;
 use arrayvec::ArrayVec;
 
 use crate::command::{Args, Role};
-use crate::exec::dispatch::{self, Admission, Call};
-use crate::exec::instance::Instance;
+use crate::exec::core::Call;
+use crate::exec::core::Instance;
+use crate::exec::core::Worker;
+use crate::exec::dispatch::{self, Admission};
 use crate::exec::replay::{Failed, Replay};
 use crate::exec::transaction::discard_transaction;
 use crate::exec::window::WINDOW;
-use crate::exec::worker::Worker;
 use crate::protocol::{Parser, RequestLimits, Span, parse_whole_commands};
 
 /// Bytes of room that are kept when a large value has passed.

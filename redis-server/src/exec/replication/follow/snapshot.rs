@@ -8,10 +8,11 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use super::handshake::{Body, Length};
-use super::{Ended, Link, LinkStage, READ, TICK, Wire};
+use super::{Ended, Link, READ, TICK, Wire};
 use crate::config::settings;
-use crate::exec::clock::now_ms;
+use crate::exec::core::clock::now_ms;
 use crate::exec::gate::Alone;
+use crate::exec::replication::state::LinkStage;
 use crate::exec::snapshot::{self, Aside, LoadError, NoSnapshot};
 use crate::persistence::disk::RealDisk;
 

@@ -7,13 +7,13 @@ use crate::clients::acl::Identity;
 use crate::clients::client::{Client, ClientShared};
 use crate::command::Args;
 use crate::config::{Config, Launch, settings};
-use crate::exec::clock::now_ms;
+use crate::exec::core::Instance;
+use crate::exec::core::Worker;
+use crate::exec::core::clock::now_ms;
 use crate::exec::dispatch::{self, Admission, Passed};
 use crate::exec::gate::Still;
-use crate::exec::instance::Instance;
 use crate::exec::replication::follow::apply::Applier;
 use crate::exec::snapshot;
-use crate::exec::worker::Worker;
 use crate::persistence::disk::simulated::SimulatedDisk;
 use crate::protocol::{Parser, Reply, RequestLimits};
 

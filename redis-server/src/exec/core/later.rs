@@ -6,10 +6,7 @@ use std::sync::atomic::AtomicUsize;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use crate::exec::Ready;
-use crate::exec::script::nobody;
-use crate::exec::slow;
-use crate::exec::worker::Worker;
+use super::Ready;
 
 type Places = HashMap<(usize, Box<[u8]>), u64>;
 
@@ -34,31 +31,18 @@ impl Later {
         self.len.store(places.len(), Relaxed);
     }
 
+    /// Whether there are any.
+    pub(in crate::exec) fn is_empty(&self) -> bool {
+        self.len.load(Relaxed) == 0
+    }
+
     /// Takes out the keys that are due.
-    fn due(&self, now: u64) -> Vec<Ready> {
+    pub(in crate::exec) fn due(&self, now: u64) -> Vec<Ready> {
         let mut places = self.places();
         let due = places.extract_if(|_, at| *at <= now);
         let due = due.map(|((db, key), _)| Ready { db, key, needs: Vec::new() }).collect();
         self.len.store(places.len(), Relaxed);
         due
-    }
-}
-
-/// Runs the commands again that wait for keys which are due.
-pub fn serve(worker: &Worker) {
-    let instance = &worker.instance;
-    if instance.later.len.load(Relaxed) == 0 {
-        return;
-    }
-    worker.tick();
-    if instance.holds_back(worker.now_ms()) {
-        return;
-    }
-    // While a thread is alone with the data, the keys stay due.
-    let Some(_inside) = instance.exclusive.try_enter(&worker.activity) else { return };
-    let due = instance.later.due(worker.now_ms());
-    if !due.is_empty() {
-        slow::serve(worker, &mut nobody(worker), due);
     }
 }
 

@@ -1,19 +1,21 @@
 //! The state of one worker thread.
 
+use std::any::Any;
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 
+use crate::clients::acl::Identity;
+use crate::clients::client::{Client, ClientShared};
 use crate::clients::tracking::ChangedKey;
 use crate::command::{Args, Flags, Row};
-use crate::exec::Ctx;
-use crate::exec::clock::{Clock, Tick, now_ms, now_us};
-use crate::exec::dispatch::Call;
-use crate::exec::event_loop::EventLoop;
+use crate::exec::core::Call;
+use crate::exec::core::Ctx;
+use crate::exec::core::Instance;
+use crate::exec::core::clock::{Clock, Tick, now_ms, now_us};
+use crate::exec::core::event_loop::EventLoop;
 use crate::exec::eviction::Evictor;
 use crate::exec::gate::Activity;
 use crate::exec::gate::Still;
-use crate::exec::instance::Instance;
-use crate::exec::script::Spare;
 use crate::observe::stats::WorkerStats;
 use crate::observe::{Measured, Observed, Shown};
 use crate::protocol::error::Error;
@@ -52,8 +54,8 @@ pub struct Worker {
     pub loads: bool,
     /// The standstill that a call holds.
     pub(crate) still: Option<Still>,
-    /// The means to run scripts, between two of them.
-    pub spare: RefCell<Spare>,
+    /// The means to run scripts, between two of them; `script` knows their type.
+    pub(in crate::exec) spare: RefCell<Box<dyn Any>>,
     /// Whether somebody goes on with a script that was interrupted because it takes too long.
     pub goes_on: Cell<bool>,
     /// The command that has just panicked.
@@ -107,7 +109,7 @@ impl Worker {
             is_script: false,
             loads: false,
             still: None,
-            spare: RefCell::default(),
+            spare: RefCell::new(Box::new(())),
             goes_on: Cell::new(false),
             panicked: Cell::new(None),
             random: Cell::new(random),
@@ -165,7 +167,7 @@ impl Worker {
             // A call that runs alone is judged before it does, and a script's call by the script.
             routes: false,
             still: None,
-            spare: RefCell::default(),
+            spare: RefCell::new(Box::new(())),
             goes_on: Cell::new(false),
             panicked: Cell::new(None),
             random: Cell::new(self.random() | 1),
@@ -198,6 +200,12 @@ impl Worker {
     #[inline]
     pub fn now_ms(&self) -> u64 {
         self.clock.now_ms()
+    }
+
+    /// A client without a connection.
+    pub(crate) fn nobody(&self) -> Client {
+        let shared = ClientShared::new(0, String::new(), String::new(), -1, self.now_ms());
+        Client::new(Arc::new(shared), Identity::newcomer(&self.instance.acl))
     }
 
     /// A random number (xorshift64*: fast, not for secrets).

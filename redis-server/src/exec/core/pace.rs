@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
-use super::instance::Instance;
-use super::priority;
+use crate::exec::core::Instance;
+use crate::exec::core::priority;
 use crate::observe::stats::WorkerStats;
 
 /// How many times as long as it works it rests at most where clients are served, where nothing else is said: about a sixth of a
@@ -16,7 +16,7 @@ const REST: u32 = 6;
 const REST_FOR_READ: Duration = Duration::from_micros(30);
 
 /// Leaves clients the processors.
-pub(super) struct Pace {
+pub(in crate::exec) struct Pace {
     workers: Vec<Arc<WorkerStats>>,
     /// Reads from sockets, and for how long its threads had worked, when it had rested last.
     reads: u64,
@@ -27,18 +27,18 @@ pub(super) struct Pace {
 
 impl Pace {
     /// Of the calling thread.
-    pub(super) fn new(instance: &Instance) -> Self {
+    pub(in crate::exec) fn new(instance: &Instance) -> Self {
         Self::resting(instance, REST)
     }
 
     /// Of the calling thread, which rests at most so many times as long as it works.
-    pub(super) fn resting(instance: &Instance, most: u32) -> Self {
+    pub(in crate::exec) fn resting(instance: &Instance, most: u32) -> Self {
         let workers = instance.stats.workers();
         Self { reads: reads(&workers), worked: priority::worked(), workers, most }
     }
 
     /// The calling thread rests, for what it has done itself and another one, which has worked for so long in all.
-    pub(super) fn rest(&mut self, other: Duration) {
+    pub(in crate::exec) fn rest(&mut self, other: Duration) {
         let (reads, worked) = (reads(&self.workers), priority::worked() + other);
         // A reset of the counters in between shows as a step down.
         let reads_since = reads.saturating_sub(self.reads);

@@ -1,24 +1,13 @@
 //! The threads of slow calls.
 
 use std::collections::VecDeque;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use crate::clients::client::Client;
-use crate::command::{OwnedArgs, Row};
-use crate::exec::Ready;
-use crate::exec::dispatch::{self, Call};
-use crate::exec::gate::Busy;
-use crate::exec::instance::Instance;
-use crate::exec::panics;
-use crate::exec::priority;
-use crate::exec::session::{Answer, Finished};
-use crate::exec::window;
-use crate::exec::worker::Worker;
+use super::priority;
+use super::{Instance, Worker};
 use crate::observe::memory;
 use crate::observe::stats::WorkerStats;
-use crate::protocol::Reply;
 use crate::threads::{self, OnPanic};
 
 /// Most threads: calls that wait for another server (MIGRATE) take one each, and the others need some.
@@ -28,12 +17,7 @@ const AT_REST: Duration = Duration::from_secs(1);
 const IDLE: Duration = Duration::from_secs(10);
 
 /// The work of a thread.
-pub(super) enum Job {
-    /// A call, for the session that has come with it.
-    Call { client: Client, row: &'static Row, args: OwnedArgs, answer: Answer },
-    /// Clients that wait for a key are to be served.
-    Serve(Ready),
-}
+pub(in crate::exec) type Job = Box<dyn FnOnce(&Worker) + Send>;
 
 /// Threads, started when there is something to do.
 #[derive(Default)]
@@ -90,7 +74,7 @@ impl State {
 
 impl Threads {
     /// Runs a job some time soon, for `instance`, whose threads these are.
-    pub(super) fn run(&self, instance: &Arc<Instance>, job: Job) {
+    pub(in crate::exec) fn run(&self, instance: &Arc<Instance>, job: Job) {
         let mut queue = self.state.queue();
         queue.jobs.push_back(job);
         if queue.jobs.len() <= queue.idle || queue.threads == MAX_THREADS {
@@ -117,68 +101,7 @@ impl Threads {
 fn work(state: &State, worker: Worker) {
     priority::lower(priority::SLOW_CALLS);
     while let Some(job) = state.next() {
-        job.run(&worker);
+        job(&worker);
     }
     state.queue().counters.push(Arc::clone(&worker.stats));
-}
-
-impl Job {
-    fn run(self, worker: &Worker) {
-        match self {
-            Self::Call { client, row, args, answer } => run_call(worker, client, row, args, answer),
-            Self::Serve(ready) => {
-                let mut client = crate::exec::script::nobody(worker);
-                let serve = || super::serve_slowly(worker, &mut client, vec![ready]);
-                if catch_unwind(AssertUnwindSafe(serve)).is_err() {
-                    tracing::error!("a command that had waited panicked");
-                }
-            }
-        }
-    }
-}
-
-fn run_call(worker: &Worker, mut client: Client, row: &'static Row, args: OwnedArgs, answer: Answer) {
-    let mut reply = Reply::default();
-    reply.set_resp3(client.resp3);
-    let call = Call { row, args: args.args() };
-    let run = || {
-        threads::panic_point();
-        run_marked(worker, &mut client, call, &mut reply)
-    };
-    let Ok(waiting) = catch_unwind(AssertUnwindSafe(run)) else {
-        // Its connection learns of it from the sender that is dropped.
-        let (id, addr, command) = (client.shared.id, &client.shared.addr, panics::command(worker, &client.shared));
-        tracing::error!(id, addr, command, "closing client: its command panicked");
-        return crate::exec::session::leave(&worker.instance, &mut client);
-    };
-    answer.send(&worker.instance, Finished { client, reply, waiting });
-}
-
-/// Runs a call among the workers; returns what it waits for.
-fn run_marked(
-    worker: &Worker,
-    client: &mut Client,
-    call: Call<'_>,
-    reply: &mut Reply,
-) -> Option<crate::exec::blocking::Waiting> {
-    let marks = window::marks(worker, client, &call, false);
-    let slow = match worker.instance.exclusive.enter_slow(marks, false) {
-        Ok(slow) => slow,
-        Err(Busy) => {
-            dispatch::refuse(worker, client, Some(call.row), worker.instance.busy_error(), reply);
-            return None;
-        }
-    };
-    if let Some(error) = dispatch::refused_since(worker, client, &call) {
-        dispatch::refuse(worker, client, Some(call.row), error, reply);
-        return None;
-    }
-    let silent = worker.instance.reaper.silent();
-    let window = window::run_window(worker, client, &[call], reply);
-    drop(slow);
-    worker.instance.reaper.settle(silent);
-    if !window.ready.is_empty() {
-        super::serve_slowly(worker, client, window.ready);
-    }
-    window.waiting
 }

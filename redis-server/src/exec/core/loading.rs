@@ -4,7 +4,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
-use crate::exec::clock::now_ms;
+use crate::exec::core::clock::now_ms;
 use crate::process::Supervisor;
 
 /// Seconds between two lines in the log that say how far a load is.

@@ -5,8 +5,7 @@ use std::fs;
 use std::io;
 use std::sync::{Mutex, PoisonError};
 
-use super::instance::Instance;
-use crate::config::settings;
+use crate::config::{Config, settings};
 
 /// The kernel accepts scores from `-LIMIT` to `LIMIT`.
 const LIMIT: i32 = 1000;
@@ -30,17 +29,14 @@ impl OomScore {
     ///
     /// # Errors
     /// The kernel refuses it: a score below the inherited one needs a privilege.
-    pub fn apply(&self, instance: &Instance) -> io::Result<()> {
-        if !instance.snapshots.is_automatic() {
-            return Ok(());
-        }
+    pub fn apply(&self, config: &Config, is_replica: bool) -> io::Result<()> {
         let mut inherited = self.inherited.lock().unwrap_or_else(PoisonError::into_inner);
-        let Some(mode) = mode(instance) else {
+        let Some(mode) = mode(config) else {
             return inherited.take().map_or(Ok(()), |score| write("self", score));
         };
         let base = inherited.map_or_else(|| read("self"), Ok)?;
-        let process = if instance.replication.is_replica() { Process::Replica } else { Process::Primary };
-        write("self", mode.score(instance, process, base))?;
+        let process = if is_replica { Process::Replica } else { Process::Primary };
+        write("self", mode.score(config, process, base))?;
         *inherited = Some(base);
         Ok(())
     }
@@ -49,10 +45,10 @@ impl OomScore {
     ///
     /// # Errors
     /// As [`OomScore::apply`].
-    pub fn apply_to_child(&self, instance: &Instance, pid: u32) -> io::Result<()> {
+    pub fn apply_to_child(&self, config: &Config, pid: u32) -> io::Result<()> {
         let inherited = *self.inherited.lock().unwrap_or_else(PoisonError::into_inner);
-        let (Some(mode), Some(base)) = (mode(instance), inherited) else { return Ok(()) };
-        write(&pid.to_string(), mode.score(instance, Process::Child, base))
+        let (Some(mode), Some(base)) = (mode(config), inherited) else { return Ok(()) };
+        write(&pid.to_string(), mode.score(config, Process::Child, base))
     }
 }
 
@@ -63,8 +59,8 @@ enum Mode {
 }
 
 impl Mode {
-    fn score(self, instance: &Instance, process: Process, base: i32) -> i32 {
-        let words = instance.config.words(settings::OOM_SCORE_ADJ_VALUES);
+    fn score(self, config: &Config, process: Process, base: i32) -> i32 {
+        let words = config.words(settings::OOM_SCORE_ADJ_VALUES);
         let word = words.get(process as usize).and_then(|word| std::str::from_utf8(word).ok());
         let value: i32 = word.and_then(|word| word.parse().ok()).unwrap_or(0);
         let score = match self {
@@ -76,8 +72,8 @@ impl Mode {
 }
 
 /// `None`: scores are left alone.
-fn mode(instance: &Instance) -> Option<Mode> {
-    match instance.config.word(settings::OOM_SCORE_ADJ) {
+fn mode(config: &Config) -> Option<Mode> {
+    match config.word(settings::OOM_SCORE_ADJ) {
         "yes" | "relative" => Some(Mode::Relative),
         "absolute" => Some(Mode::Absolute),
         _ => None,

@@ -8,17 +8,17 @@ use std::time::Duration;
 use rustix::time::{ClockId, clock_gettime};
 
 /// The niceness of slow calls: they take what workers leave, but a lock that they hold is not held for long.
-pub(super) const SLOW_CALLS: i32 = 5;
+pub(in crate::exec) const SLOW_CALLS: i32 = 5;
 /// The niceness of the thread that feeds search indexes, with the lock of a shard now and then; a query may wait for it.
 #[cfg(feature = "search")]
-pub(super) const SEARCH: i32 = 5;
+pub(in crate::exec) const SEARCH: i32 = 5;
 /// The niceness of threads that move slots as a whole, here and there, with the lock of a slot that is read or filled.
-pub(super) const MOVES: i32 = 5;
+pub(in crate::exec) const MOVES: i32 = 5;
 /// The niceness of threads that go through the entries for a snapshot, with the lock of a shard now and then.
-pub(super) const SNAPSHOT: i32 = 5;
+pub(in crate::exec) const SNAPSHOT: i32 = 5;
 /// The niceness of threads that write a snapshot, and hold no lock that others want. It adds to [`SNAPSHOT`], as a thread begins with
 /// the niceness of its creator. A thirtieth of a processor is left where others want it all.
-pub(super) const SNAPSHOT_FILE: i32 = 10;
+pub(in crate::exec) const SNAPSHOT_FILE: i32 = 10;
 
 /// How long this thread may run on before another that has become ready, in nanoseconds; some milliseconds by default.
 const SLICE: u64 = 100_000;
@@ -52,7 +52,7 @@ fn may_ask() -> bool {
 
 /// Has the system prefer others to the calling thread by so many more steps of `nice`, and let them have its processor after a
 /// short while, where it can (Linux 6.12).
-pub(super) fn lower(steps: i32) {
+pub(in crate::exec) fn lower(steps: i32) {
     if !may_ask() {
         return;
     }
@@ -66,7 +66,7 @@ pub(super) fn lower(steps: i32) {
 
 /// Gives another process only what others leave of the processors (sched(7), `SCHED_IDLE`). Nothing that shares memory with workers may
 /// have so little: they would wait for what it holds in the kernel.
-pub(super) fn yield_to_all(process: u32) {
+pub(in crate::exec) fn yield_to_all(process: u32) {
     if !may_ask() {
         return;
     }
@@ -93,7 +93,7 @@ fn schedule(thread: u32, policy: i32, niceness: i32, slice: u64) -> bool {
 }
 
 /// For how long the calling thread has had a processor.
-pub(super) fn worked() -> Duration {
+pub(in crate::exec) fn worked() -> Duration {
     let time = clock_gettime(ClockId::ThreadCPUTime);
     Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
 }

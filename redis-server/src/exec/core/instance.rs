@@ -9,6 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 
 use foldhash::quality::RandomState;
 
+use super::slow_calls::Threads;
 use crate::clients::acl;
 use crate::clients::client::{ClientShared, flag};
 use crate::clients::notifications::{self, Event};
@@ -17,21 +18,20 @@ use crate::clients::tracking::Tracking;
 use crate::command::{Flags, Registry, Row};
 use crate::config::{Config, ConfigError, settings};
 use crate::exec::aof::Aof;
-use crate::exec::client_eviction::ClientMemory;
-use crate::exec::clock::{LastLogged, now_ms};
 use crate::exec::cluster::Cluster;
+use crate::exec::core::client_memory::ClientMemory;
+use crate::exec::core::clock::{LastLogged, now_ms};
+use crate::exec::core::later::Later;
+use crate::exec::core::loading::Loading;
+use crate::exec::core::oom_score::OomScore;
+use crate::exec::core::peers::Peers;
+use crate::exec::core::workers::Workers;
+use crate::exec::core::{CommandTable, Handler};
 use crate::exec::eviction::{self, Shortage};
 use crate::exec::gate::{Exclusive, Occupation, Still, stand_still};
-use crate::exec::later::Later;
-use crate::exec::loading::Loading;
-use crate::exec::oom_score::OomScore;
-use crate::exec::peers::Peers;
 use crate::exec::replication::Replication;
 use crate::exec::script::Scripts;
-use crate::exec::slow::Threads;
 use crate::exec::snapshot::{Background, Ending};
-use crate::exec::workers::Workers;
-use crate::exec::{CommandTable, Handler};
 use crate::journal::Journal;
 use crate::keyspace::{Cut, Database, Happening, Reaper};
 use crate::observe::Observers;
@@ -173,7 +173,7 @@ impl Instance {
         }
         let cluster = Cluster::new(&config);
         #[cfg(feature = "search")]
-        let search = crate::exec::search::new(&config);
+        let search = crate::search::Search::new(&config);
         Ok(Self {
             acl,
             cluster,
@@ -478,6 +478,17 @@ impl Instance {
         self.active_expire.store(on, Relaxed);
     }
 
+    /// Sets the process' score as the configuration and its role have it, where this server is the only thing in it.
+    ///
+    /// # Errors
+    /// Those of [`OomScore::apply`].
+    pub fn set_oom_score(&self) -> io::Result<()> {
+        if !self.snapshots.is_automatic() {
+            return Ok(());
+        }
+        self.oom_score.apply(&self.config, self.replication.is_replica())
+    }
+
     /// Whether the server was told to end.
     pub fn is_ending(&self) -> bool {
         self.runtime().is_some_and(server_runtime::Handle::is_triggered)
@@ -556,7 +567,7 @@ fn listen(
 }
 
 /// The commands by names that `rename-command` gives and takes.
-type Renamed = HashMap<Box<[u8]>, Option<&'static Row>>;
+pub type Renamed = HashMap<Box<[u8]>, Option<&'static Row>>;
 
 /// Follows `rename-command`.
 ///

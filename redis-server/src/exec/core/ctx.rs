@@ -1,5 +1,8 @@
 //! The handler's interface.
 
+use crate::exec::core::Block;
+use crate::exec::core::InVain;
+use crate::exec::core::Ready;
 use std::cell::Cell;
 use std::ops::Range;
 use std::sync::Arc;
@@ -12,13 +15,12 @@ use crate::command::{Args, Registry, Result, Row};
 use crate::config::{Config, Switch};
 use crate::exec::aof;
 use crate::exec::blocking;
+use crate::exec::core::Instance;
+use crate::exec::core::Worker;
 use crate::exec::gate::Alone;
 use crate::exec::gate::Still;
-use crate::exec::instance::Instance;
 use crate::exec::panics;
-use crate::exec::replication::Copies;
 use crate::exec::tracking;
-use crate::exec::worker::Worker;
 use crate::journal;
 use crate::keyspace::{Database, Entry, Garbage, Key, View};
 use crate::protocol::Reply;
@@ -39,41 +41,6 @@ pub struct CommandTable {
     pub registry: Registry,
     /// Their handlers, by the number of the row.
     pub handlers: &'static [Handler],
-}
-
-/// A wish to wait for keys, left by a handler that found nothing.
-#[derive(Clone, Debug)]
-pub struct Block {
-    /// When to give up, in milliseconds of Unix time; `None`: never.
-    pub deadline: Option<u64>,
-    /// Which of the call's keys are waited for.
-    pub keys: Range<usize>,
-    /// Arguments that say something else while the command waits, by position: `$` is an id then.
-    pub replaced: Vec<(usize, String)>,
-    /// The reply when the wait was in vain.
-    pub in_vain: InVain,
-    /// The group that is read, if one is: the wait ends when the key holds no stream any more, with which the group went.
-    pub group: Option<Box<[u8]>>,
-}
-
-/// The answer of a command that has waited in vain.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum InVain {
-    /// The null array.
-    Null,
-    /// How many copies there are of what was changed.
-    Copies(Copies),
-}
-
-/// A key that has changed while a client waited for it.
-#[derive(Clone, Debug)]
-pub struct Ready {
-    /// Number of its database.
-    pub db: usize,
-    /// The key.
-    pub key: Box<[u8]>,
-    /// Keys that must be locked to serve it, as far as they are known.
-    pub needs: Vec<Box<[u8]>>,
 }
 
 /// The data that a handler works on, and its operations: three public fields, the rest by methods.
@@ -358,12 +325,12 @@ impl<'a> Ctx<'a> {
     }
 
     /// Before the call: journal entries from now on are one unit with it.
-    pub(super) fn begin_call(&self) {
+    pub(in crate::exec) fn begin_call(&self) {
         journal::begin_call();
     }
 
     /// Behind the call: its changes are counted, and said.
-    pub(super) fn end_call(&self, args: Args<'_>) {
+    pub(in crate::exec) fn end_call(&self, args: Args<'_>) {
         let changes = self.dirty.take();
         self.worker.stats.changes.add(changes);
         journal::end_call(self.client.db, (changes > 0).then(|| args.iter()));

@@ -61,7 +61,7 @@ impl LastLogged {
 
 /// The clock of one worker.
 #[derive(Clone, Debug)]
-pub(super) struct Clock {
+pub(in crate::exec) struct Clock {
     /// The last reading.
     tick: Cell<Tick>,
     /// The time of day at a recent reading, in nanoseconds of Unix time: no fraction of a millisecond is lost.
@@ -80,7 +80,7 @@ impl Default for Clock {
 impl Clock {
     /// Reads the clock; returns the nanoseconds since it was last read.
     #[inline]
-    pub(super) fn tick(&self) -> u64 {
+    pub(in crate::exec) fn tick(&self) -> u64 {
         let now = Tick::now();
         let nanos = now.nanos_since(self.tick.replace(now));
         #[cfg(test)]
@@ -99,18 +99,18 @@ impl Clock {
     }
 
     /// The last reading.
-    pub(super) fn ticked(&self) -> Tick {
+    pub(in crate::exec) fn ticked(&self) -> Tick {
         self.tick.get()
     }
 
     /// The time of the last reading, in milliseconds of Unix time.
     #[inline]
-    pub(super) fn now_ms(&self) -> u64 {
+    pub(in crate::exec) fn now_ms(&self) -> u64 {
         self.now_ms.get()
     }
 
     /// Takes over the time of another.
-    pub(super) fn set(&self, other: &Self) {
+    pub(in crate::exec) fn set(&self, other: &Self) {
         self.tick.set(other.tick.get());
         self.base.set(other.base.get());
         self.now_ms.set(other.now_ms.get());
@@ -150,7 +150,7 @@ pub(crate) mod virtual_time {
         static NOW: Cell<Option<u64>> = const { Cell::new(None) };
     }
 
-    pub(super) fn get() -> Option<u64> {
+    pub(in crate::exec) fn get() -> Option<u64> {
         NOW.get()
     }
 
