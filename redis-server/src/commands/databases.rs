@@ -1,13 +1,11 @@
 //! Whole databases: the part of <https://redis.io/docs/latest/commands/?group=server> that is about keys.
 
-use crate::command::Weight;
-use crate::command::{Args, Categories, DatabasePositions, Flags, Footprint, Reach, Result};
+use crate::command::{Args, Categories, DatabasePositions, Flags, Footprint, Reach, Result, Weight};
 use crate::commands::definition::{Family, cmd};
 use crate::config::settings;
 use crate::exec::core::Ctx;
-use crate::exec::search;
-use crate::exec::snapshot;
-use crate::exec::tracking;
+use crate::exec::run::tracking;
+use crate::exec::{search, snapshot};
 use crate::keyspace::{Access, Database, Garbage, Key, Removed, View};
 use crate::protocol::error::Error;
 

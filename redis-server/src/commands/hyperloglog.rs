@@ -1,7 +1,6 @@
 //! HyperLogLog (<https://redis.io/docs/latest/commands/?group=hyperloglog>).
 
-use crate::command::{Args, Categories, Flags, KeyPositions, Result, reads, update, writes};
-use crate::command::{Weight, weight};
+use crate::command::{Args, Categories, Flags, KeyPositions, Result, Weight, reads, update, weight, writes};
 use crate::commands::definition::{Family, cmd};
 use crate::config::settings;
 use crate::exec::Event;

@@ -8,7 +8,7 @@ use crate::commands::definition::{Family, cmd};
 use crate::commands::store::store;
 use crate::exec::Event;
 use crate::exec::core::Ctx;
-use crate::exec::permission;
+use crate::exec::run::permission;
 use crate::keyspace::{Access, Object, ValueRef, View};
 use crate::protocol::error::{Error, c_string};
 use crate::protocol::number;

@@ -7,10 +7,11 @@ use arrayvec::ArrayVec;
 
 use crate::clients::client::Client;
 use crate::command::Args;
-use crate::exec::core::Call;
-use crate::exec::core::Worker;
-use crate::exec::dispatch::{self, Admission, Passed};
-use crate::exec::window::{self, WINDOW};
+use crate::exec::core::{Call, Worker};
+use crate::exec::run::admission::Admission;
+use crate::exec::run::dispatch;
+use crate::exec::run::invoke::WINDOW;
+use crate::exec::run::outcome::Passed;
 use crate::protocol::Reply;
 use crate::protocol::error::shown;
 
@@ -70,7 +71,7 @@ impl Replay {
     pub(super) fn run_window(&mut self, calls: &mut ArrayVec<Call<'_>, WINDOW>) -> Result<(), Failed> {
         while let Some(last) = calls.last().map(|call| call.args) {
             let before = self.worker.stats.errors.get();
-            let (count, passed) = window::run(&self.worker, &mut self.client, calls, &mut self.reply);
+            let (count, passed) = dispatch::run(&self.worker, &mut self.client, calls, &mut self.reply);
             calls.drain(..count);
             if matches!(passed, Passed::Held(_)) {
                 // A slow call works on the same.

@@ -1,6 +1,5 @@
 //! The server's periodic work.
 
-use crate::exec::slow;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
@@ -9,6 +8,7 @@ use crate::config::settings;
 use crate::exec::core::Worker;
 use crate::exec::core::clock::{Tick, now_ms};
 use crate::exec::eviction::{self, Room};
+use crate::exec::run::slow;
 use crate::exec::snapshot;
 use crate::keyspace::{Entry, Garbage};
 

@@ -23,18 +23,16 @@
 //! A command that panics ends its session, which is [closed](Session::is_closed) then and has nothing more to say; one that panics
 //! where it could change data ends the process, which is the whole program's (docs/internals/redis-server.md, "After a panic").
 
-use crate::exec::slow;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
 
 use crate::clients::client::{ClientShared, End};
-use crate::exec::core::Instance;
-use crate::exec::core::Worker;
 use crate::exec::core::clock::now_ms;
-use crate::exec::dispatch::Passed;
-use crate::exec::panics;
-use crate::exec::pipeline::{Pipeline, Received, Runner};
-use crate::exec::session::ConnectedClient;
+use crate::exec::core::{Instance, Worker};
+use crate::exec::run::outcome::Passed;
+use crate::exec::run::pipeline::{Pipeline, Received, Runner};
+use crate::exec::run::session::ConnectedClient;
+use crate::exec::run::{panics, slow};
 use crate::protocol::{Reply, Span};
 
 /// Most keys that [`expire`] removes from one shard under one lock.

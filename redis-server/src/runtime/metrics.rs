@@ -8,11 +8,9 @@ use server_runtime::metrics::{family, sample};
 use crate::commands::REGISTRY;
 use crate::exec::core::Instance;
 use crate::exec::core::clock::now_ms;
-use crate::exec::replication::LinkStage;
-use crate::exec::replication::Replica;
-use crate::observe::Log;
-use crate::observe::memory;
+use crate::exec::replication::{LinkStage, Replica};
 use crate::observe::stats::{CommandStats, WorkerStats};
+use crate::observe::{Log, memory};
 
 /// Nanoseconds of a second.
 const NANOS: f64 = 1e9;

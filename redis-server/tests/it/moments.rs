@@ -1,20 +1,18 @@
 //! Each file that is written while the server goes on shows one moment of the journal: its data equals the effect of all commands before
 //! the cut.
 
-use std::fs;
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, mpsc};
-use std::thread;
 use std::time::Duration;
+use std::{fs, thread};
 
 use redis_server::commands::TABLE;
 use redis_server::exec::aof;
-use redis_server::exec::core::Instance;
-use redis_server::exec::core::Worker;
+use redis_server::exec::core::{Instance, Worker};
 use redis_server::exec::gate::Alone;
 use redis_server::exec::snapshot::{self, Format, Job, Purpose};
 use redis_server::journal::User;

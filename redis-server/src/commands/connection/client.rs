@@ -4,8 +4,7 @@ use super::hello;
 use crate::clients::client::{ReplyMode, flag};
 use crate::command::{Args, Result};
 use crate::config::settings;
-use crate::exec::core::Ctx;
-use crate::exec::core::Pause;
+use crate::exec::core::{Ctx, Pause};
 use crate::protocol::error::{Error, c_string, shown};
 
 /// CLIENT ID

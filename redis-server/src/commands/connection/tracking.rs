@@ -5,7 +5,7 @@ use bytes::Bytes;
 use crate::clients::tracking::{Mode, Overlap};
 use crate::command::{Args, Result};
 use crate::exec::core::Ctx;
-use crate::exec::tracking;
+use crate::exec::run::tracking;
 use crate::protocol::error::{Error, shown};
 
 /// The options of CLIENT TRACKING.

@@ -3,8 +3,7 @@
 mod search;
 
 use super::sorted_set::{self, AddRule};
-use crate::command::{Args, Categories, Flags, KeySpec, Result, optional, read, update, write};
-use crate::command::{Weight, weight};
+use crate::command::{Args, Categories, Flags, KeySpec, Result, Weight, optional, read, update, weight, write};
 use crate::commands::definition::{Family, cmd};
 use crate::exec::core::Ctx;
 use crate::keyspace::Access;

@@ -8,8 +8,7 @@ mod get_set;
 
 use super::random::{self, PairOptions};
 use super::scan::{self, Extra, ScanOptions};
-use crate::command::{Args, Categories, Flags, Result, read, update, write};
-use crate::command::{Weight, weight};
+use crate::command::{Args, Categories, Flags, Result, Weight, read, update, weight, write};
 use crate::commands::definition::{Family, cmd};
 use crate::exec::Event;
 use crate::exec::core::Ctx;

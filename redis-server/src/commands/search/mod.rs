@@ -31,7 +31,7 @@ use crate::command::{Args, Categories, Flags, Footprint, Result, Weight, write};
 use crate::commands::definition::{Definition, Family, cmd, container, sub};
 use crate::exec::core::Ctx;
 use crate::exec::core::clock::steady_ms;
-use crate::exec::permission;
+use crate::exec::run::permission;
 use crate::exec::search::catch_up;
 use crate::protocol::error::{Error, echo};
 use crate::search::SearchIndex;

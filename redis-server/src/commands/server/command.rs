@@ -1,17 +1,15 @@
 //! `COMMAND`: the table of commands, for clients.
 
 use super::docs::docs;
-use super::{ANY_TIME, help, sub, with_subcommands};
-use crate::command::Row;
-use crate::command::{Args, Begin, Categories, Find, KeySpec, Result};
-use crate::commands::REGISTRY;
-use crate::commands::definition::{Definition, cmd};
+use super::{ANY_TIME, with_subcommands};
+use crate::command::{Args, Begin, Categories, Find, KeySpec, Result, Row};
+use crate::commands::definition::{Definition, cmd, sub};
+use crate::commands::{REGISTRY, help};
 use crate::config::Level;
 use crate::exec::core::Ctx;
-use crate::exec::dispatch;
-use crate::protocol::Reply;
+use crate::exec::run::resolve;
 use crate::protocol::error::Error;
-use crate::protocol::glob;
+use crate::protocol::{Reply, glob};
 
 /// COMMAND
 fn command(cx: &mut Ctx<'_>, _args: Args<'_>) -> Result {
@@ -178,7 +176,7 @@ type Found<'a> = (&'a [u8], &'static str);
 
 /// The keys of the call in `args`.
 fn find_keys<'a>(cx: &Ctx<'_>, args: Args<'a>) -> Result<Vec<Found<'a>>> {
-    let row = match dispatch::resolve(cx.instance(), args) {
+    let row = match resolve::resolve(cx.instance(), args) {
         Ok(row) => row,
         Err(Error::WrongArity(_)) => {
             return Err(Error::Static("ERR Invalid number of arguments specified for command"));

@@ -2,16 +2,14 @@
 
 use std::sync::Arc;
 
-use super::{ADMIN, ANY_TIME, help, sub};
+use super::{ADMIN, ANY_TIME};
 use crate::clients::client::flag;
 use crate::command::{Args, Result, Role};
-use crate::commands::definition::{Definition, container};
-use crate::config::{Caller, Id, SetError, settings};
-use crate::config::{logging, tls};
-use crate::exec::client_eviction;
-use crate::exec::core::Ctx;
-use crate::exec::core::Instance;
-use crate::exec::core::peer_tls;
+use crate::commands::definition::{Definition, container, sub};
+use crate::commands::help;
+use crate::config::{Caller, Id, SetError, logging, settings, tls};
+use crate::exec::core::{Ctx, Instance, peer_tls};
+use crate::exec::run::client_eviction;
 use crate::process;
 use crate::protocol::error::Error;
 

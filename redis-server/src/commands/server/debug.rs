@@ -2,13 +2,13 @@
 
 use std::time::Duration;
 
+use super::ADMIN;
 use super::config::caller;
 use super::digest::Digest;
-use super::{ADMIN, help};
 use crate::cluster::packet::Kind;
-use crate::command::Weight;
-use crate::command::{Args, Footprint, Result};
+use crate::command::{Args, Footprint, Result, Weight};
 use crate::commands::definition::{Definition, cmd};
+use crate::commands::help;
 use crate::config::{Caller, settings};
 use crate::exec::Event;
 use crate::exec::core::Ctx;

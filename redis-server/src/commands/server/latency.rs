@@ -1,10 +1,9 @@
 //! `LATENCY`: events that took longer than `latency-monitor-threshold`, and how long commands take.
 
-use super::{ADMIN, ANY_TIME, help, info, sub};
-use crate::command::Row;
-use crate::command::{Args, Result};
-use crate::commands::REGISTRY;
-use crate::commands::definition::{Definition, container};
+use super::{ADMIN, ANY_TIME, info};
+use crate::command::{Args, Result, Row};
+use crate::commands::definition::{Definition, container, sub};
+use crate::commands::{REGISTRY, help};
 use crate::config::settings;
 use crate::exec::core::Ctx;
 use crate::observe::Series;

@@ -10,9 +10,7 @@ mod read;
 
 pub(super) use add::{AddRule, add_scored};
 
-use crate::command::{Categories, Flags, KeySpec, keynum, numkeys, read, update};
-use crate::command::{Weight, weight};
-use crate::command::{write, writes};
+use crate::command::{Categories, Flags, KeySpec, Weight, keynum, numkeys, read, update, weight, write, writes};
 use crate::commands::definition::{Family, cmd};
 use crate::exec::Event;
 use crate::exec::core::Ctx;

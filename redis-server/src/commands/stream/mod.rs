@@ -11,8 +11,7 @@ mod pending;
 mod range;
 mod read;
 
-use crate::command::{Begin, Categories, Find, Flags, KeySpec, Result, Use, read as reads, update};
-use crate::command::{Weight, weight};
+use crate::command::{Begin, Categories, Find, Flags, KeySpec, Result, Use, Weight, read as reads, update, weight};
 use crate::commands::definition::{Definition, Family, cmd, container, sub};
 use crate::exec::Event;
 use crate::exec::core::Ctx;

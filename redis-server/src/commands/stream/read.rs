@@ -6,8 +6,8 @@ use super::{
 };
 use crate::command::{Args, KeyPositions, Result, weight};
 use crate::config::Level;
-use crate::exec::blocking::no_group;
 use crate::exec::core::{Block, Ctx};
+use crate::exec::run::parked::no_group;
 use crate::keyspace::{Access, Entry, Key, ValueRef, View};
 use crate::protocol::error::Error;
 use crate::protocol::{Mark, Reply};

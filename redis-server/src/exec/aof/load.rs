@@ -1,11 +1,10 @@
 //! From the files.
 
-use std::fmt;
-use std::io;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Instant;
+use std::{fmt, io};
 
 use arrayvec::ArrayVec;
 
@@ -13,12 +12,13 @@ use super::layout;
 use crate::clients::client::Client;
 use crate::command::{Args, Role, Row};
 use crate::config::settings;
-use crate::exec::core::Call;
-use crate::exec::core::Worker;
-use crate::exec::dispatch::{self, Admission, Passed};
+use crate::exec::core::{Call, Worker};
 use crate::exec::replication::Position;
+use crate::exec::run::admission::Admission;
+use crate::exec::run::invoke::{self, WINDOW};
+use crate::exec::run::outcome::Passed;
+use crate::exec::run::{dispatch, resolve};
 use crate::exec::snapshot;
-use crate::exec::window::{self, WINDOW};
 use crate::persistence::aof::{Batch, FindError, Layout, Manifest, Mark, ReadFault, Reader, find};
 use crate::persistence::disk::{Disk, Open};
 use crate::protocol::Reply;
@@ -143,7 +143,7 @@ impl Replay {
     fn short(&mut self, name: &str, path: &Path, mut end: u64, is_last: bool) -> Result<(), LoadError> {
         if self.client.multi.is_some() {
             tracing::warn!("Revert incomplete MULTI/EXEC transaction in AOF file {name}");
-            crate::exec::transaction::discard_transaction(&self.worker.instance, &mut self.client);
+            crate::exec::run::transaction::discard_transaction(&self.worker.instance, &mut self.client);
             end = self.multi;
         }
         if !is_last {
@@ -188,7 +188,7 @@ impl Replay {
         let (mut first, mut begin) = (0, batch.begin);
         for &(last, end) in batch.ends {
             let args = Args::new(batch.bytes, &batch.spans[first..last]);
-            let row = dispatch::resolve(&self.worker.instance, args).map_err(|error| {
+            let row = resolve::resolve(&self.worker.instance, args).map_err(|error| {
                 let (offset, name_of) = (batch.offset + begin as u64, shown(args.at(0)));
                 let error = error.to_string();
                 let error = error.strip_prefix("ERR ").unwrap_or(&error);
@@ -224,19 +224,19 @@ impl Replay {
     fn run_alone(&mut self, row: &'static Row, args: Args<'_>) {
         let multi = (row.command.role == Role::Exec).then(|| self.client.multi.take()).flatten();
         let Some(multi) = multi else {
-            drop(window::run_among_others(&self.worker, &mut self.client, row, args, &mut self.reply));
+            drop(invoke::run_among_others(&self.worker, &mut self.client, row, args, &mut self.reply));
             return;
         };
-        crate::exec::transaction::discard_transaction(&self.worker.instance, &mut self.client);
+        crate::exec::run::transaction::discard_transaction(&self.worker.instance, &mut self.client);
         for (row, args) in &multi.queue {
-            drop(window::run_among_others(&self.worker, &mut self.client, row, args.args(), &mut self.reply));
+            drop(invoke::run_among_others(&self.worker, &mut self.client, row, args.args(), &mut self.reply));
         }
     }
 
     fn run(&mut self, calls: &mut ArrayVec<Call<'_>, WINDOW>, name: &str) -> Result<(), LoadError> {
         let Some(last) = calls.last().copied() else { return Ok(()) };
         let errors = self.worker.stats.errors.get();
-        let (_, passed) = window::run(&self.worker, &mut self.client, calls, &mut self.reply);
+        let (_, passed) = dispatch::run(&self.worker, &mut self.client, calls, &mut self.reply);
         calls.clear();
         self.end(passed, errors, last.args, name)
     }

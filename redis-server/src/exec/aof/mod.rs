@@ -30,19 +30,17 @@ mod waiters;
 pub use load::LoadError;
 pub use state::{Aof, Figures};
 
-use std::io;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
 use std::sync::atomic::fence;
-use std::thread::{self};
 use std::time::Duration;
+use std::{io, thread};
 
 use crate::clients::client::ClientShared;
 use crate::config::{Config, settings};
-use crate::exec::core::Instance;
-use crate::exec::core::Worker;
 use crate::exec::core::clock::{now_ms, steady_ms};
+use crate::exec::core::{Ctx, Instance, Worker};
 use crate::exec::gate::Alone;
 use crate::exec::replication::Replication;
 use crate::exec::snapshot;
@@ -121,7 +119,8 @@ fn start_on(instance: &Arc<Instance>, disk: Arc<dyn Disk>) -> Result<(), LoadErr
 ///
 /// # Errors
 /// [`LoadError`]. The part in front of the fault has been loaded then.
-pub fn reload(worker: &Worker, alone: &Alone) -> Result<(), LoadError> {
+pub fn reload(cx: &Ctx<'_>, alone: &Alone) -> Result<(), LoadError> {
+    let worker = cx.worker;
     let instance = &worker.instance;
     while instance.aof.is_on()
         && !instance.aof.is_failing()

@@ -1,6 +1,7 @@
 //! Clients whose replies wait for the files, or for the disk.
 
-use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::sync::atomic::AtomicUsize;
+use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Mutex};
 use std::thread::{self, ThreadId};
 

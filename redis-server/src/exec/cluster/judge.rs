@@ -4,10 +4,9 @@ use crate::clients::client::{Client, ClientShared, flag};
 use crate::cluster::{Endpoint, NOBODY, Routing};
 use crate::command::{Flags, Role};
 use crate::config::settings;
-use crate::exec::core::Call;
-use crate::exec::core::Instance;
-use crate::exec::dispatch::flags_of;
-use crate::exec::window::{self, queue_of};
+use crate::exec::core::{Call, Instance};
+use crate::exec::run::invoke::{self, queue_of};
+use crate::exec::run::resolve::flags_of;
 use crate::keyspace::{Access, Key, View};
 use crate::protocol::error::Error;
 
@@ -171,7 +170,7 @@ fn judge(
     call: &Call<'_>,
     holds: impl Fn(&Key<'_>) -> bool,
 ) -> Result<Option<u16>, Refusal> {
-    let keys = window::declared_keys(instance.database(0), client, call);
+    let keys = invoke::declared_keys(instance.database(0), client, call);
     let Some((first, _)) = keys.first() else { return Ok(None) };
     let cluster = &instance.cluster;
     let question = Question::new(instance, client, call);

@@ -1,16 +1,14 @@
 //! Slots that others have now, as far as their keys are still here: these go by and by, on a thread of its own.
 
-use crate::exec::cluster::state::LostSlots;
-use crate::exec::cluster::state::lock;
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use super::Cluster;
 use crate::cluster::SlotSet;
-use crate::exec::core::Instance;
+use crate::exec::cluster::state::{LostSlots, lock};
 use crate::exec::core::pace::Pace;
-use crate::exec::core::priority;
+use crate::exec::core::{Instance, priority};
 use crate::threads::{self, OnPanic};
 
 /// Keys of a slot that are removed under one lock.

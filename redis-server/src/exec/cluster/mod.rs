@@ -10,6 +10,7 @@ mod judge;
 mod lost;
 mod moving;
 mod node;
+mod note;
 mod saver;
 mod state;
 
@@ -17,6 +18,6 @@ pub(crate) use judge::{
     HELD, Refused, judge_alone, judge_locked, judge_on_admission, judge_script_call, port_for, preferred,
 };
 pub use moving::Landing;
-pub(crate) use moving::note_of_imports;
 pub use node::{DISABLED, settings_of};
+pub(crate) use note::note_of_imports;
 pub use state::{Cluster, Line, bus_port, replication_port};

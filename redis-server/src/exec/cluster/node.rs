@@ -1,7 +1,5 @@
 //! This node's machine: it is told what happens, and what it wants done is done here, or by the bus's thread.
 
-use crate::exec::cluster::bus_port;
-use crate::exec::cluster::state::lock;
 use std::hash::BuildHasher as _;
 use std::path::Path;
 use std::sync::Arc;
@@ -14,6 +12,8 @@ use super::{Cluster, clients};
 use crate::cluster::moves::Order;
 use crate::cluster::{Action, Facts, Level, Machine, Millis, PrimaryLink, SLOTS, Settings, SlotSet};
 use crate::config::{Config, settings};
+use crate::exec::cluster::bus_port;
+use crate::exec::cluster::state::lock;
 use crate::exec::core::Instance;
 use crate::exec::replication::LinkStage;
 use crate::protocol::error::Error;

@@ -1,7 +1,8 @@
 //! The memory of all clients together.
 
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicI64, AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::{AtomicI64, AtomicU64};
 
 use crate::clients::client::{ClientShared, flag};
 use crate::config::{Config, settings};

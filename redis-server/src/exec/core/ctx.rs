@@ -1,8 +1,5 @@
 //! The handler's interface.
 
-use crate::exec::core::Block;
-use crate::exec::core::InVain;
-use crate::exec::core::Ready;
 use std::cell::Cell;
 use std::ops::Range;
 use std::sync::Arc;
@@ -10,17 +7,12 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use crate::clients::client::Client;
 use crate::clients::notifications::{self, Event};
+use crate::clients::tracking::Pending;
 use crate::cluster::NodeId;
 use crate::command::{Args, Registry, Result, Row};
 use crate::config::{Config, Switch};
-use crate::exec::aof;
-use crate::exec::blocking;
-use crate::exec::core::Instance;
-use crate::exec::core::Worker;
-use crate::exec::gate::Alone;
+use crate::exec::core::{Block, InVain, Instance, Ready, Worker};
 use crate::exec::gate::Still;
-use crate::exec::panics;
-use crate::exec::tracking;
 use crate::journal;
 use crate::keyspace::{Database, Entry, Garbage, Key, View};
 use crate::protocol::Reply;
@@ -80,16 +72,6 @@ impl Random<'_> {
     /// One below `bound`, which is not 0.
     pub fn below(self, bound: usize) -> usize {
         self.0.random_below(bound)
-    }
-}
-
-impl Drop for Ctx<'_> {
-    #[inline]
-    fn drop(&mut self) {
-        if std::thread::panicking() {
-            panics::leave_call(self);
-            journal::forget();
-        }
     }
 }
 
@@ -205,14 +187,6 @@ impl<'a> Ctx<'a> {
     /// Shows the call to clients that monitor, before the commands that it runs itself.
     pub fn show_to_monitors(&self, args: Args<'_>) {
         self.worker.show_to_monitors(self, args);
-    }
-
-    /// Replaces all data by what the append-only file has.
-    ///
-    /// # Errors
-    /// The file cannot be loaded.
-    pub fn reload_aof(&self, alone: &Alone) -> std::result::Result<(), aof::LoadError> {
-        aof::reload(self.worker, alone)
     }
 
     /// The standstill that a call of [`Footprint::Still`](crate::command::Footprint) holds.
@@ -395,7 +369,22 @@ impl<'a> Ctx<'a> {
     fn seen(&mut self, database: &Database, key: &Key<'_>) {
         database.touch(key);
         if database.any_tracker() {
-            tracking::changed(self, key.bytes);
+            self.invalidate(key.bytes);
+        }
+    }
+
+    /// Has those told who have read a key, which is locked, that it has changed.
+    #[cold]
+    fn invalidate(&mut self, key: &[u8]) {
+        let tracking = &self.instance.tracking;
+        let by = self.client.shared.id;
+        if tracking.invalidate(&self.instance.config, key, Some(by))
+            && let Some(own) = &mut self.client.tracking
+        {
+            own.pending.push(Pending::Key(key.into()));
+        }
+        if tracking.prefix_count.load(Relaxed) != 0 {
+            self.worker.changed_keys.borrow_mut().push((key.into(), Some(by)));
         }
     }
 
@@ -440,7 +429,7 @@ impl<'a> Ctx<'a> {
 
     /// Has those looked after who wait for a key, when the call is over.
     #[cold]
-    fn ready(&mut self, db: usize, key: &[u8]) {
+    pub(in crate::exec) fn ready(&mut self, db: usize, key: &[u8]) {
         self.ready.push(Ready { db, key: key.into(), needs: Vec::new() });
     }
 
@@ -504,16 +493,6 @@ impl<'a> Ctx<'a> {
             self.reply.null();
         }
         None
-    }
-
-    /// Whether a blocking command must leave `key` to clients that have waited longer for a value of its type; they are
-    /// looked after then.
-    pub fn others_wait(&mut self, key: &Key<'_>) -> bool {
-        let wait = !self.serving && self.may_block && blocking::is_awaited(&self.db, key);
-        if wait {
-            self.ready(self.client.db, key.bytes);
-        }
-        wait
     }
 
     /// A blocking command's timeout in seconds (argument `index`), as milliseconds; 0: for ever.

@@ -1,9 +1,8 @@
 //! The order in which the kernel ends processes when memory runs out: `oom-score-adj`, by the file that proc(5) describes. The
 //! score belongs to the process, so that only a server that is one ([`crate::persistence::Status::is_automatic`]) has it set.
 
-use std::fs;
-use std::io;
 use std::sync::{Mutex, PoisonError};
+use std::{fs, io};
 
 use crate::config::{Config, settings};
 

@@ -4,8 +4,7 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
-use crate::exec::core::Instance;
-use crate::exec::core::priority;
+use crate::exec::core::{Instance, priority};
 use crate::observe::stats::WorkerStats;
 
 /// How many times as long as it works it rests at most where clients are served, where nothing else is said: about a sixth of a

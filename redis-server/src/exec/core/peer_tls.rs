@@ -2,9 +2,8 @@
 //!
 //! Both ends show the certificates with which they serve, and trust the same authorities, whatever name stands there.
 
-use std::fmt;
-use std::io;
 use std::sync::Arc;
+use std::{fmt, io};
 
 use rustls::client::WebPkiServerVerifier;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};

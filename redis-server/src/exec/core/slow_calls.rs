@@ -4,8 +4,7 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use super::priority;
-use super::{Instance, Worker};
+use super::{Instance, Worker, priority};
 use crate::observe::memory;
 use crate::observe::stats::WorkerStats;
 use crate::threads::{self, OnPanic};

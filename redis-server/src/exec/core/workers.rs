@@ -4,7 +4,8 @@
 //! what those held. The genuine server's one thread has seen whatever happened before a command; here a connection that
 //! is over may still wait for its worker, and no key is to go in its place.
 
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::AcqRel, Ordering::Relaxed, Ordering::Release};
+use std::sync::atomic::Ordering::{AcqRel, Relaxed, Release};
+use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::task::{Poll, Waker};
 use std::thread::{self, ThreadId};

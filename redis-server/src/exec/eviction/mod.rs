@@ -9,14 +9,14 @@ mod state;
 
 pub use state::{Evictor, Shortage, evicts, is_by_use, usage};
 
+use std::cell::Cell;
+
 use crate::config::{Config, settings};
-use crate::exec::core::Instance;
-use crate::exec::core::Worker;
 use crate::exec::core::clock::now_ms;
+use crate::exec::core::{Instance, Worker};
 use crate::exec::gate::Busy;
 use crate::keyspace::{Database, Entry, Garbage};
 use state::{Candidate, Order, POOL, Policy};
-use std::cell::Cell;
 
 /// Most keys that are looked at at once, whatever `maxmemory-samples` says: beyond ten or so, nothing is gained.
 const SAMPLES_MAX: usize = 64;

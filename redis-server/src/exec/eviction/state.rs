@@ -1,6 +1,7 @@
 //! Policies of eviction, and what is remembered between two evictions.
 
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering::Relaxed;
 
 use smallvec::SmallVec;
 

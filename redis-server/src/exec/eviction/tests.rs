@@ -1,12 +1,10 @@
 //! Which keys each policy takes, measured against bounds that chance passes by far.
 
-use crate::keyspace::Usage;
 use std::sync::Arc;
 
 use super::*;
 use crate::config::Caller;
-use crate::keyspace::Frequency;
-use crate::keyspace::{Access, Value};
+use crate::keyspace::{Access, Frequency, Usage, Value};
 use crate::observe::memory;
 
 const KEYS: u64 = 2000;

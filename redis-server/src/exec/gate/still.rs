@@ -4,11 +4,10 @@
 //! Locks in their order: [`Units`](super::Units), then [`Alone`]. A thread that waits for the second lends the first to
 //! the commands that it waits for.
 
-use std::io;
 use std::ops::Deref;
 use std::sync::Arc;
-use std::thread;
 use std::time::Duration;
+use std::{io, thread};
 
 use super::exclusive::{Alone, Exclusive, Hindered};
 use super::units::BetweenUnits;

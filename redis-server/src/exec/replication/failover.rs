@@ -5,18 +5,17 @@
 //! no-failover ─▶ waiting-for-sync: writes wait, until the replica has all ─▶ failover-in-progress: this server follows it ─▶ no-failover
 //! ```
 
-use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use std::thread;
 use std::time::{Duration, Instant};
+use std::{io, thread};
 
 use super::state::{Failover, FailoverStage, Replication, Stage};
 use crate::clients::client::flag;
 use crate::config::settings;
 use crate::exec::core::Instance;
-use crate::exec::dispatch::redirect;
 use crate::exec::gate::{Still, stand_still};
+use crate::exec::run::admission::redirect;
 use crate::protocol::error::Error;
 use crate::threads::{self, OnPanic};
 

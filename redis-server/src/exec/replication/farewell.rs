@@ -1,10 +1,9 @@
 //! Before the server ends: replicas get what they have not got yet.
 
-use std::io;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
-use std::thread;
 use std::time::Duration;
+use std::{io, thread};
 
 use super::Replication;
 use crate::config::settings;

@@ -14,7 +14,7 @@ use crate::command::{Args, Flags};
 use crate::config::settings;
 use crate::exec::core::Instance;
 use crate::exec::core::clock::now_ms;
-use crate::exec::dispatch;
+use crate::exec::run::resolve;
 use crate::journal::Reader;
 use crate::protocol::error::shown;
 use crate::protocol::{Parser, ProtocolError, RequestLimits, Span};
@@ -230,7 +230,7 @@ impl Link {
 
     /// Tells of a command that would be answered; its name.
     fn refuse(&self, args: Args<'_>) -> String {
-        let row = dispatch::find(&self.instance, args);
+        let row = resolve::find(&self.instance, args);
         let name = row.map_or_else(|| shown(args.at(0)).to_string(), |row| row.name());
         let (id, addr) = (self.replica.client.id, &self.replica.client.addr);
         tracing::error!("Replica generated a reply to command '{name}', disconnecting it: id={id} addr={addr}");

@@ -24,22 +24,21 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::sync::atomic::{AtomicU8, AtomicU64};
 use std::sync::{Arc, Mutex, OnceLock};
 
+use crate::clients::client::{ClientShared, Follower, SyncRequest, flag};
+use crate::command::Args;
+use crate::config::{Config, settings};
+use crate::exec::core::Instance;
+use crate::exec::core::clock::now_ms;
+use crate::exec::gate::{Alone, Still};
+use crate::journal::User;
+use state::{State, new_id};
+
 pub use failover::FailoverRequest;
 pub(in crate::exec) use follow::Transport;
 pub use link::{Link, Next, Unexpected};
 pub use state::{
     Copies, FailedSyncs, FailoverStage, Figures, Ids, LinkStage, Position, Primary, Replica, Replication, Stage,
 };
-use state::{State, new_id};
-
-use crate::clients::client::{ClientShared, Follower, SyncRequest, flag};
-use crate::command::Args;
-use crate::config::{Config, settings};
-use crate::exec::core::Instance;
-use crate::exec::core::clock::now_ms;
-use crate::exec::gate::Alone;
-use crate::exec::gate::Still;
-use crate::journal::User;
 
 impl Replication {
     /// A connection has become a replica's.

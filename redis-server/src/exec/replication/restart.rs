@@ -2,13 +2,14 @@
 
 use std::sync::Arc;
 
-#[cfg(test)]
-use super::follow;
 use super::state::{Position, Replication};
 use crate::config::settings;
 use crate::exec::core::Instance;
 use crate::exec::core::clock::now_ms;
 use crate::journal::User;
+
+#[cfg(test)]
+use super::follow;
 
 /// Entries that are removed under one lock.
 const SLICE: usize = 64;

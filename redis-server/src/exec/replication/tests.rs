@@ -8,10 +8,10 @@ use super::*;
 use crate::clients::client::Client;
 use crate::command::OwnedArgs;
 use crate::config::Launch;
-use crate::exec::core::Call;
-use crate::exec::core::Worker;
-use crate::exec::dispatch::{self, Admission, Passed};
-use crate::exec::window;
+use crate::exec::core::{Call, Worker};
+use crate::exec::run::admission::{self, Admission};
+use crate::exec::run::outcome::Passed;
+use crate::exec::run::{dispatch, resolve};
 use crate::protocol::{Parser, Reply, RequestLimits};
 
 fn instance(flags: &[&str]) -> Arc<Instance> {
@@ -40,7 +40,7 @@ impl Session {
     }
 
     fn admit(&mut self, line: &str) -> Admission {
-        dispatch::admit(&self.worker, &mut self.client, words(line).args())
+        admission::admit(&self.worker, &mut self.client, words(line).args())
     }
 
     fn pass(&mut self, admission: Admission, line: &str) -> String {
@@ -102,11 +102,11 @@ fn reads_of_a_window_run_whose_writes_are_refused() {
     let instance = primary(&[]);
     let mut session = Session::new(&instance);
     let lines = ["GET k", "SET k v", "GET k"].map(words);
-    let row = |args: &OwnedArgs| dispatch::find(&instance, args.args()).expect("a command");
+    let row = |args: &OwnedArgs| resolve::find(&instance, args.args()).expect("a command");
     let calls = lines.each_ref().map(|args| Call { row: row(args), args: args.args() });
     turn(&instance, true);
     let mut reply = Reply::default();
-    let (done, passed) = window::run(&session.worker, &mut session.client, &calls, &mut reply);
+    let (done, passed) = dispatch::run(&session.worker, &mut session.client, &calls, &mut reply);
     assert!(done == 3 && matches!(passed, Passed::Done));
     let said = String::from_utf8_lossy(&reply.to_vec()).into_owned();
     assert!(said.starts_with("$-1\r\n-READONLY ") && said.ends_with("\r\n$-1\r\n"), "{said}");

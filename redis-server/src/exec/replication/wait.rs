@@ -1,12 +1,12 @@
 //! WAIT and WAITAOF (<https://redis.io/docs/latest/commands/waitaof/>): clients wait until their writes are elsewhere, or on disk.
 
-use crate::exec::replication::Copies;
 use std::sync::{Arc, PoisonError};
 
 use super::Replication;
 use super::state::Wait;
 use crate::clients::client::Unblock;
 use crate::exec::core::Instance;
+use crate::exec::replication::Copies;
 use crate::protocol::Reply;
 
 impl Copies {

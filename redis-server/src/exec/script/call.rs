@@ -9,21 +9,15 @@ use std::time::Duration;
 use super::raw;
 use super::shebang::ScriptFlags;
 use super::status::Slow;
-use crate::clients::acl::{self};
+use crate::clients::acl;
 use crate::clients::client::{Client, ReplyMode};
 use crate::cluster::slot_of;
 use crate::command::{Args, Flags, OwnedArgs};
 use crate::config::{Level, settings};
 use crate::exec::cluster;
-use crate::exec::core::Call;
-use crate::exec::core::Worker;
 use crate::exec::core::clock::Tick;
-use crate::exec::core::{Ctx, Ready};
-use crate::exec::dispatch;
-use crate::exec::panics;
-use crate::exec::permission;
-use crate::exec::tracking;
-use crate::exec::window;
+use crate::exec::core::{Call, Ctx, Ready, Worker};
+use crate::exec::run::{admission, invoke, panics, permission, resolve, tracking};
 use crate::protocol::Reply;
 use crate::protocol::error::Error;
 
@@ -203,7 +197,7 @@ impl Running {
     pub(super) fn called_by(&mut self, args: Args<'_>) {
         self.command.copy_from(args);
         if self.worker.instance.cluster.is_enabled() {
-            let row = dispatch::find(&self.worker.instance, args);
+            let row = resolve::find(&self.worker.instance, args);
             let first = row.and_then(|row| row.command.key_positions(args).first().map(|(at, _)| args.at(*at)));
             self.slot = first.map(slot_of);
         }
@@ -252,7 +246,7 @@ impl Running {
     /// Whether the script's caller may run a command; `None` if there is no such command.
     pub(super) fn may(&mut self, args: Args<'_>) -> Option<bool> {
         let instance = &self.worker.instance;
-        let row = dispatch::find(instance, args)?;
+        let row = resolve::find(instance, args)?;
         Some(permission::may(instance, &mut self.client, row, args))
     }
 
@@ -332,7 +326,7 @@ impl Running {
     fn call_with(&mut self, args: Args<'_>) -> Result<Ran, Error> {
         let instance = &self.worker.instance;
         let level = instance.config.level();
-        let row = dispatch::resolve(instance, args).map_err(|error| match error {
+        let row = resolve::resolve(instance, args).map_err(|error| match error {
             Error::WrongArity(_) if level.is_valkey() => {
                 Error::Static("ERR Wrong number of args calling command from script")
             }
@@ -373,7 +367,7 @@ impl Running {
         } else if self.client.out_of_memory && !self.allow_oom && !self.is_dirty && flags.has(Flags::DENYOOM) {
             Some(Error::OutOfMemory)
         } else {
-            dispatch::disk_failure(instance).filter(|_| writes && !self.is_dirty)
+            admission::disk_failure(instance).filter(|_| writes && !self.is_dirty)
         };
         if let Some(error) = refusal {
             self.worker.refused(Some(row), &error);
@@ -393,7 +387,7 @@ impl Running {
         self.has_read |= flags.has(Flags::READONLY);
         self.reply.clear();
         self.reply.set_resp3(self.client.resp3);
-        let ready = window::run_among_others(&self.worker, &mut self.client, row, args, &mut self.reply);
+        let ready = invoke::run_among_others(&self.worker, &mut self.client, row, args, &mut self.reply);
         self.ready.extend(ready);
         Ok(Ran::Replied)
     }

@@ -11,8 +11,7 @@ use super::library::{BAD_NAME, Function, Libraries, Library, is_name};
 use super::lock::lock;
 use super::raw::{Failure, Ref, Request};
 use super::sha::{SHA_LEN, Sha, sha1};
-use super::shebang;
-use super::shebang::ScriptFlags;
+use super::shebang::{self, ScriptFlags};
 use super::state::Scripts;
 use super::status::Figures;
 use super::task::Spare;
@@ -20,7 +19,7 @@ use super::vm::Vm;
 use crate::command::{Args, Result};
 use crate::config::settings;
 use crate::exec::core::Ctx;
-use crate::exec::tracking;
+use crate::exec::run::tracking;
 use crate::protocol::Reply;
 use crate::protocol::error::{Error, shown};
 

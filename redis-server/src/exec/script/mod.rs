@@ -26,4 +26,4 @@ pub use sha::{SHA_LEN, Sha, sha1};
 pub use shebang::ScriptFlags;
 pub use state::Scripts;
 pub use status::Figures;
-pub use task::{Interrupted, Spare, go_on, run_alone};
+pub use task::{Spare, go_on, run_alone};

@@ -5,10 +5,9 @@
 //! other tasks.
 
 use std::cell::RefMut;
-use std::fmt;
-use std::mem;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
+use std::{fmt, mem};
 
 use corosensei::stack::DefaultStack;
 use corosensei::{Coroutine, CoroutineResult};
@@ -16,23 +15,14 @@ use corosensei::{Coroutine, CoroutineResult};
 use super::call::Running;
 use super::raw;
 use crate::clients::client::Client;
-use crate::command::OwnedArgs;
-use crate::command::Row;
+use crate::command::{OwnedArgs, Row};
 use crate::config::settings;
 use crate::exec::cluster;
-use crate::exec::core::Call;
-use crate::exec::core::Ctx;
-use crate::exec::core::Instance;
-use crate::exec::core::Worker;
 use crate::exec::core::clock::now_ms;
-use crate::exec::dispatch::{self, Passed};
-use crate::exec::gate::Still;
-use crate::exec::gate::{Alone, Held, Hindered};
-use crate::exec::panics;
-use crate::exec::session::{self, Answer, Finished, Pending};
-use crate::exec::slow;
-use crate::exec::tracking;
-use crate::exec::window;
+use crate::exec::core::{Call, Ctx, Instance, Worker};
+use crate::exec::gate::{Alone, Held, Hindered, Still};
+use crate::exec::run::outcome::{self, Answer, Finished, Interrupted, Passed};
+use crate::exec::run::{admission, invoke, panics, slow, tracking};
 use crate::protocol::Reply;
 use crate::protocol::error::Error;
 
@@ -78,13 +68,6 @@ struct Job {
     alone: Option<Alone>,
 }
 
-/// The proof that a command was interrupted, for the connection that sent it.
-#[derive(Debug)]
-pub struct Interrupted {
-    /// The result that the connection waits for.
-    pub pending: Pending,
-}
-
 /// A command that was interrupted.
 struct Slow {
     turn: Turn,
@@ -109,7 +92,7 @@ pub fn run_alone(worker: &Worker, client: &mut Client, call: Call<'_>, reply: &m
         Ok(stopped) => stopped,
         Err(Wait::Held(held)) => return Passed::Held(held),
         Err(Wait::Refused(error)) => {
-            dispatch::refuse(worker, client, Some(call.row), error, reply);
+            admission::refuse(worker, client, Some(call.row), error, reply);
             return Passed::Done;
         }
     };
@@ -117,12 +100,12 @@ pub fn run_alone(worker: &Worker, client: &mut Client, call: Call<'_>, reply: &m
         && let Err(error) = cluster::judge_alone(instance, client, &call)
     {
         drop(stopped);
-        dispatch::refuse(worker, client, Some(call.row), error, reply);
+        admission::refuse(worker, client, Some(call.row), error, reply);
         return Passed::Done;
     }
-    if let Some(error) = dispatch::refused_since(worker, client, &call) {
+    if let Some(error) = admission::refused_since(worker, client, &call) {
         drop(stopped);
-        dispatch::refuse(worker, client, Some(call.row), error, reply);
+        admission::refuse(worker, client, Some(call.row), error, reply);
         return Passed::Done;
     }
     worker.tick();
@@ -137,7 +120,7 @@ pub fn run_alone(worker: &Worker, client: &mut Client, call: Call<'_>, reply: &m
     let stack = stack.map_or_else(|| DefaultStack::new(STACK), Ok);
     let Ok(stack) = stack else {
         let error = Error::Static("ERR there is not enough memory for the stack of a script");
-        dispatch::refuse(worker, client, Some(call.row), error, reply);
+        admission::refuse(worker, client, Some(call.row), error, reply);
         return Passed::Done;
     };
     job.prepare(worker, client, call, stopped);
@@ -152,7 +135,7 @@ pub fn run_alone(worker: &Worker, client: &mut Client, call: Call<'_>, reply: &m
         }
         CoroutineResult::Yield(deputy) => {
             *client = deputy;
-            let (answer, pending) = session::lend();
+            let (answer, pending) = outcome::lend();
             let instance = Arc::clone(instance);
             spare(worker).interrupted = Some(Slow { turn, answer: Some(answer), instance });
             Passed::Interrupted(Interrupted { pending })
@@ -180,7 +163,7 @@ fn stop(worker: &Worker, client: &mut Client, call: &Call<'_>) -> Result<Stopped
         return Ok(Stopped::Alone(instance.exclusive.already_stopped()));
     }
     // A primary's stream is itself what Still waits for, and changes no role.
-    let needs_still = !worker.loads && dispatch::needs_still(call, client);
+    let needs_still = !worker.loads && invoke::needs_still(call, client);
     loop {
         let stopped = match needs_still {
             true => Still::stop(&instance.exclusive).map(Stopped::Still),
@@ -292,7 +275,7 @@ impl Job {
             cx.db.no_touch();
         }
         let call = Call { row, args: args.args() };
-        window::invoke(&mut cx, &call);
+        invoke::invoke(&mut cx, &call);
         let nanos = worker.tick();
         worker.finished(&cx, &call, nanos);
         worker.sized(&cx, &call, cx.reply.len());

@@ -5,9 +5,6 @@
 //! ([`Handover`], copy-before-write). Another thread compresses and writes the encoded entries ([`file`](super::file)): it holds no lock
 //! and gives way to the workers.
 
-use crate::exec::snapshot::Occupied;
-use crate::exec::snapshot::Purpose;
-use crate::exec::snapshot::Target;
 use std::io::{self, Write};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -22,13 +19,12 @@ use super::stand_in::StandIn;
 use super::walk;
 use crate::cluster::{NodeId, SlotSet};
 use crate::config::settings;
-use crate::exec::core::Instance;
 use crate::exec::core::clock::now_ms;
-use crate::exec::core::priority;
-use crate::exec::gate::Alone;
-use crate::exec::gate::{Still, stand_still};
+use crate::exec::core::{Instance, priority};
+use crate::exec::gate::{Alone, Still, stand_still};
 use crate::exec::replication::Position;
 use crate::exec::search;
+use crate::exec::snapshot::{Occupied, Purpose, Target};
 use crate::keyspace::Cut;
 use crate::persistence::rdb::WriteOptions;
 use crate::threads::{self, OnPanic};

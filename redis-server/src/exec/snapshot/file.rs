@@ -15,8 +15,7 @@ use super::state::Purpose;
 use super::target::Target;
 use crate::config::settings;
 use crate::exec::cluster::note_of_imports;
-use crate::exec::core::Instance;
-use crate::exec::core::priority;
+use crate::exec::core::{Instance, priority};
 use crate::persistence::aof::PlainWriter;
 use crate::persistence::rdb::{Encoded, Writer};
 

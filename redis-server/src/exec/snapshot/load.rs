@@ -1,27 +1,23 @@
 //! From the file.
 
 use std::collections::{HashMap, HashSet};
-use std::fmt;
-use std::io;
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::mpsc::{self, Receiver, RecvError};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::thread;
 use std::time::Instant;
+use std::{fmt, io, thread};
 
 use super::insert::{Inserter, Place, Terms, Twice};
 use super::position::position;
 use crate::config::{Config, settings};
-use crate::exec::core::Ctx;
-use crate::exec::core::Instance;
-use crate::exec::core::Worker;
 use crate::exec::core::clock::now_ms;
+use crate::exec::core::{Ctx, Instance, Worker};
 use crate::exec::gate::Alone;
 use crate::exec::replication::Replication;
+use crate::exec::run::tracking;
 use crate::exec::search;
-use crate::exec::tracking;
 use crate::keyspace::{Access, Database, Garbage, View};
 use crate::persistence::Outcome;
 use crate::persistence::disk::{Disk, RealDisk};

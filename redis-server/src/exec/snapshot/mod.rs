@@ -20,7 +20,7 @@ mod state;
 mod target;
 mod walk;
 
-pub use automatic::{begin_if_due, begin_now, flushed, job, refuses_writes};
+pub use automatic::{begin_if_due, begin_now, flushed, job};
 pub use background::{AtCut, Create, Ended, Job, Record, start, start_now};
 pub use encoder::Format;
 pub(in crate::exec) use files::delay;

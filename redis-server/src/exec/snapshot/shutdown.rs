@@ -1,14 +1,13 @@
 //! At the end.
 
-use crate::exec::snapshot::state::RETRY;
-use std::io;
 use std::sync::Arc;
-use std::thread;
+use std::{io, thread};
 
 use crate::clients::client::{ClientShared, flag};
 use crate::exec::core::Instance;
 use crate::exec::gate::Still;
 use crate::exec::replication::Position;
+use crate::exec::snapshot::state::RETRY;
 use crate::protocol::error::Error;
 use crate::threads::{self, OnPanic};
 

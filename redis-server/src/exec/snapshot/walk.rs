@@ -1,10 +1,8 @@
 //! The walk of a snapshot through the entries that were not handed over.
 
-use std::io;
-use std::mem;
 use std::sync::Arc;
-use std::thread;
 use std::time::Duration;
+use std::{io, mem, thread};
 
 use super::background::{Create, Moment};
 use super::encoder::Encoder;
@@ -14,8 +12,7 @@ use super::state::NAP;
 use crate::config::settings;
 use crate::exec::core::Instance;
 use crate::exec::core::pace::Pace;
-use crate::exec::gate::Marks;
-use crate::exec::slow;
+use crate::exec::gate::{self, Marks};
 use crate::keyspace::{Access, Cut, Entry, Garbage, Key, Removed, View, Walk};
 use crate::threads;
 
@@ -209,7 +206,7 @@ impl<'a> Scribe<'a> {
         };
         // At this time no entry has expired: all are lent.
         let mut view = database.lock_none(0);
-        slow::lend(&mut view, &[(key, Access::Read)]);
+        gate::lend(&mut view, &[(key, Access::Read)]);
         self.save_key(&view, &key);
         drop(view);
         drop(slow);

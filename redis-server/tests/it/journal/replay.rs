@@ -5,8 +5,7 @@ use std::sync::Arc;
 use std::thread;
 
 use redis_server::commands::TABLE;
-use redis_server::exec::core::Instance;
-use redis_server::exec::core::Worker;
+use redis_server::exec::core::{Instance, Worker};
 use redis_server::journal::User;
 use redis_server::runtime::embedded::Session;
 

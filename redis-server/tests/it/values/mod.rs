@@ -13,9 +13,8 @@ mod shapes;
 
 use std::collections::VecDeque;
 
-use redis_server::exec::core::clock::now_ms;
-
 use commands::Words;
+use redis_server::exec::core::clock::now_ms;
 use routes::{Routes, Side};
 use shapes::{Counters, Seen};
 

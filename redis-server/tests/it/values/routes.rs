@@ -5,9 +5,8 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use redis_server::commands::TABLE;
-use redis_server::exec::core::Instance;
-use redis_server::exec::core::Worker;
 use redis_server::exec::core::clock::now_ms;
+use redis_server::exec::core::{Instance, Worker};
 use redis_server::exec::snapshot;
 use redis_server::journal::{Reader, User};
 use redis_server::keyspace::{Access as Lock, Entry};

@@ -8,8 +8,7 @@ use crate::clients::pubsub::Kind;
 use crate::command::Row;
 use crate::commands::REGISTRY;
 use crate::config::{Level, settings};
-use crate::exec::core::Ctx;
-use crate::exec::core::Instance;
+use crate::exec::core::{Ctx, Instance};
 use crate::observe::stats::{Totals, WorkerStats};
 
 /// Section Stats.

@@ -12,12 +12,10 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
-use crate::exec::core::Instance;
-use crate::exec::core::Worker;
 use crate::exec::core::clock::now_ms;
 use crate::exec::core::pace::Pace;
-use crate::exec::gate::Marks;
-use crate::exec::slow;
+use crate::exec::core::{Instance, Worker};
+use crate::exec::gate::{self, Marks};
 use crate::keyspace::{Access, Entry};
 use crate::persistence::aof::PlainWriter;
 
@@ -129,7 +127,7 @@ fn dump_marked(
             continue;
         };
         let mut view = database.lock_none(now_ms());
-        slow::lend(&mut view, &keys);
+        gate::lend(&mut view, &keys);
         commands.clear();
         let mut writer = PlainWriter::to_file(&mut *commands);
         // Keys that have come to the slot since the marking are not marked.

@@ -14,15 +14,13 @@ use crate::cluster::moves::{Progress, Word};
 use crate::cluster::{NodeId, SlotSet};
 use crate::command::{Args, Role, Row};
 use crate::exec::cluster::state::Line;
-use crate::exec::core::Call;
-use crate::exec::core::Instance;
-use crate::exec::core::Worker;
 use crate::exec::core::pace::Pace;
-use crate::exec::core::priority;
-use crate::exec::dispatch::{self, Admission};
+use crate::exec::core::{Call, Instance, Worker, priority};
 use crate::exec::eviction::{self, Room};
 use crate::exec::replay::{Failed, Replay};
-use crate::exec::window::WINDOW;
+use crate::exec::run::admission::Admission;
+use crate::exec::run::invoke::WINDOW;
+use crate::exec::run::resolve;
 use crate::protocol::{Parser, RequestLimits, Span, parse_whole_commands};
 use crate::threads::{self, OnPanic};
 
@@ -193,7 +191,7 @@ impl Lander {
                 self.take_word(args)?;
                 continue;
             }
-            let row = dispatch::resolve(&self.replay.worker.instance, args)
+            let row = resolve::resolve(&self.replay.worker.instance, args)
                 .map_err(|error| failed(args, &error.to_string()))?;
             if row.command.role == Role::Select {
                 // There is one database.

@@ -11,15 +11,17 @@ mod dump;
 mod export;
 mod import;
 
-use crate::exec::cluster::state::lock;
 use std::sync::Arc;
 
-pub use import::Landing;
-
 use super::Cluster;
-use crate::cluster::moves::{MoveInfo, Order, Progress, Ranges, Settled, parse_ranges};
+use crate::cluster::moves::{MoveInfo, Order, Progress, Settled};
 use crate::cluster::{NodeId, SlotSet};
+use crate::exec::cluster::note::parse_note;
+use crate::exec::cluster::note_of_imports;
+use crate::exec::cluster::state::lock;
 use crate::exec::core::Instance;
+
+pub use import::Landing;
 
 impl Cluster {
     /// Does what is ordered for a move. Only the bus's thread does so: in this order.
@@ -136,32 +138,6 @@ impl Cluster {
     pub(crate) fn forget_watched_imports(&self, instance: &Instance) {
         if self.is_enabled() {
             self.with(instance, |machine, now| machine.forget_watched_imports(now));
-        }
-    }
-}
-
-/// The note of these imports: their names and slots. Empty if there are none.
-pub(crate) fn note_of_imports(imports: &[(NodeId, Arc<SlotSet>)]) -> String {
-    let notes: Vec<String> = imports.iter().map(|(name, slots)| format!("{name} {}", Ranges(slots))).collect();
-    notes.join(";")
-}
-
-fn parse_note(note: &str) -> Option<(NodeId, SlotSet)> {
-    let (name, ranges) = note.split_once(' ')?;
-    Some((NodeId::parse(name.as_bytes())?, parse_ranges(ranges.split(' '))?))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn notes_are_read_as_they_are_written() {
-        let name = NodeId::from_random(|| 7);
-        let slots: SlotSet = [0, 1, 5, 16_383].into_iter().collect();
-        assert_eq!(parse_note(&format!("{name} {}", Ranges(&slots))), Some((name, slots)));
-        for wrong in ["", "x 0-1", &format!("{name} 0"), &format!("{name} 2-1"), &format!("{name} 0-16384")] {
-            assert_eq!(parse_note(wrong), None, "{wrong}");
         }
     }
 }

@@ -7,13 +7,12 @@ use std::sync::atomic::Ordering::Relaxed;
 use arrayvec::ArrayVec;
 
 use crate::command::{Args, Role};
-use crate::exec::core::Call;
-use crate::exec::core::Instance;
-use crate::exec::core::Worker;
-use crate::exec::dispatch::{self, Admission};
+use crate::exec::core::{Call, Instance, Worker};
 use crate::exec::replay::{Failed, Replay};
-use crate::exec::transaction::discard_transaction;
-use crate::exec::window::WINDOW;
+use crate::exec::run::admission::Admission;
+use crate::exec::run::invoke::WINDOW;
+use crate::exec::run::resolve;
+use crate::exec::run::transaction::discard_transaction;
 use crate::protocol::{Parser, RequestLimits, Span, parse_whole_commands};
 
 /// Bytes of room that are kept when a large value has passed.
@@ -146,7 +145,7 @@ impl Applier {
                 self.at = end;
                 continue;
             }
-            let row = match dispatch::resolve(&self.replay.worker.instance, args) {
+            let row = match resolve::resolve(&self.replay.worker.instance, args) {
                 Ok(row) => row,
                 Err(error) => {
                     self.run_window(&mut window);

@@ -5,7 +5,6 @@ mod handshake;
 mod snapshot;
 mod transport;
 
-use crate::exec::replication::state::RETRY;
 use std::io::{self, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpStream, ToSocketAddrs};
 use std::os::fd::AsRawFd as _;
@@ -16,11 +15,6 @@ use std::task::{Wake, Waker};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use apply::Applier;
-use handshake::{Agreed, Handshake, Introduction, Refusal, say};
-use snapshot::Incoming;
-pub(in crate::exec) use transport::Transport;
-
 use super::state::{FailoverStage, LinkStage, Primary};
 use crate::clients::client::{ClientShared, flag};
 use crate::config::settings;
@@ -28,7 +22,13 @@ use crate::exec::core::Instance;
 use crate::exec::core::clock::now_ms;
 use crate::exec::core::peers::connect_from_source;
 use crate::exec::gate::stand_still;
+use crate::exec::replication::state::RETRY;
 use crate::threads::{self, OnPanic};
+use apply::Applier;
+use handshake::{Agreed, Handshake, Introduction, Refusal, say};
+use snapshot::Incoming;
+
+pub(in crate::exec) use transport::Transport;
 
 /// How often it looks whether something else is to be done.
 const TICK: Duration = Duration::from_millis(100);

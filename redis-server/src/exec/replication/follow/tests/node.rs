@@ -7,12 +7,13 @@ use crate::clients::acl::Identity;
 use crate::clients::client::{Client, ClientShared};
 use crate::command::Args;
 use crate::config::{Config, Launch, settings};
-use crate::exec::core::Instance;
-use crate::exec::core::Worker;
 use crate::exec::core::clock::now_ms;
-use crate::exec::dispatch::{self, Admission, Passed};
+use crate::exec::core::{Instance, Worker};
 use crate::exec::gate::Still;
 use crate::exec::replication::follow::apply::Applier;
+use crate::exec::run::admission::{self, Admission};
+use crate::exec::run::dispatch;
+use crate::exec::run::outcome::Passed;
 use crate::exec::snapshot;
 use crate::persistence::disk::simulated::SimulatedDisk;
 use crate::protocol::{Parser, Reply, RequestLimits};
@@ -136,7 +137,7 @@ pub(super) fn serve(worker: &Worker, client: &mut Client, input: &mut Vec<u8>) -
         let mut spans = Vec::new();
         let Ok(Some(end)) = Parser::default().parse(input, used, &mut spans, &limits) else { break };
         let args = Args::new(input, &spans);
-        match dispatch::admit(worker, client, args) {
+        match admission::admit(worker, client, args) {
             Admission::Refuse(error, _) => reply.error(&error),
             admission @ (Admission::Run(_) | Admission::Queue(_)) => {
                 let passed = dispatch::pass(worker, client, admission, args, &mut reply);

@@ -13,8 +13,7 @@ use crate::clients::client::{Client, End};
 use crate::exec::core::clock::virtual_time;
 use crate::exec::replication::follow::handshake::{Agreed, Body, Handshake, say};
 use crate::exec::replication::follow::introduction;
-use crate::exec::replication::state::LinkStage;
-use crate::exec::replication::state::{Figures, Stage};
+use crate::exec::replication::state::{Figures, LinkStage, Stage};
 use crate::exec::replication::{Link, Next, sync};
 use crate::types::testing::Rng;
 

@@ -12,9 +12,9 @@ use std::mem;
 
 use crate::clients::client::ClientShared;
 use crate::command::Row;
-use crate::exec::client_list;
-use crate::exec::core::Ctx;
-use crate::exec::core::Worker;
+use crate::exec::core::{Ctx, Worker};
+use crate::exec::run::client_list;
+use crate::journal;
 use crate::keyspace::View;
 
 /// Dropped by a panic, it notes the command that it came from.
@@ -41,6 +41,16 @@ impl Drop for Blame<'_> {
     fn drop(&mut self) {
         // Of a command that ran others, the innermost.
         self.worker.panicked.set(self.worker.panicked.get().or(Some(self.row)));
+    }
+}
+
+impl Drop for Ctx<'_> {
+    #[inline]
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            leave_call(self);
+            journal::forget();
+        }
     }
 }
 

@@ -1,70 +1,18 @@
 //! A client among those of a server, from its arrival to its leaving.
 
 use std::ops::{Deref, DerefMut};
-use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::Ordering::Relaxed;
-use std::task::{Context, Poll};
 
 use bytes::Bytes;
-use tokio::sync::oneshot;
 
 use crate::clients::acl::Identity;
 use crate::clients::client::{Client, ClientShared, flag};
 use crate::clients::pubsub::Kind;
-use crate::exec::blocking::Waiting;
 use crate::exec::core::Instance;
 use crate::exec::gate::Held;
-use crate::exec::tracking;
-use crate::exec::transaction::discard_transaction;
+use crate::exec::run::outcome::{Pending, leave};
+use crate::exec::run::parked::Waiting;
 use crate::protocol::Reply;
-
-/// Becomes ready when a command has ended that has taken the session with it: a script that is interrupted every now and
-/// then, or a slow call.
-#[derive(Debug)]
-pub struct Pending(oneshot::Receiver<Box<Finished>>);
-
-/// The way of such a command back to its connection, which learns of a panic when this is dropped.
-#[derive(Debug)]
-pub struct Answer(oneshot::Sender<Box<Finished>>);
-
-/// Both ends of that way.
-pub(crate) fn lend() -> (Answer, Pending) {
-    let (answer, pending) = oneshot::channel();
-    (Answer(answer), Pending(pending))
-}
-
-impl Answer {
-    /// Gives the session back. Where the connection has gone meanwhile, it leaves.
-    pub(crate) fn send(self, instance: &Instance, finished: Finished) {
-        if let Err(mut finished) = self.0.send(Box::new(finished)) {
-            if let Some(waiting) = finished.waiting.take() {
-                waiting.leave(&finished.client);
-            }
-            leave(instance, &mut finished.client);
-        }
-    }
-}
-
-impl Future for Pending {
-    /// `None` when the command has panicked, or the server ends.
-    type Output = Option<Box<Finished>>;
-
-    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Box<Finished>>> {
-        Pin::new(&mut self.0).poll(cx).map(Result::ok)
-    }
-}
-
-/// The outcome of such a command.
-#[derive(Debug)]
-pub struct Finished {
-    /// The session that it was lent.
-    pub client: Client,
-    /// Its reply.
-    pub reply: Reply,
-    /// Its wait, if it waits for keys.
-    pub waiting: Option<Waiting>,
-}
 
 /// A client that its server lists. Dropped, it leaves: its wait, its transaction and its subscriptions end.
 #[derive(Debug)]
@@ -155,31 +103,5 @@ impl Drop for ConnectedClient {
         }
         leave(&self.instance, &mut self.client);
         self.instance.client_left(&self.client.shared);
-    }
-}
-
-/// Undoes what a session has left behind, at its end or at RESET: the transaction and its watched keys, subscriptions.
-pub fn leave(instance: &Instance, client: &mut Client) {
-    discard_transaction(instance, client);
-    unsubscribe_all(instance, client);
-    tracking::stop(instance, client);
-    stop_monitoring(instance, client);
-}
-
-/// Ends all subscriptions without a word; messages that wait are dropped.
-fn unsubscribe_all(instance: &Instance, client: &mut Client) {
-    let Some(subscriptions) = client.subscriptions.take() else { return };
-    for (kind, names) in [Kind::Channel, Kind::Pattern, Kind::Shard].into_iter().zip(&subscriptions.sets) {
-        names.iter().for_each(|name| instance.pubsub.unsubscribe(kind, name, client.shared.id));
-    }
-    client.shared.take_messages();
-    client.note_subscriptions();
-}
-
-/// Ends what MONITOR began, at the client's end or RESET.
-fn stop_monitoring(instance: &Instance, client: &Client) {
-    if client.shared.flags.load(Relaxed) & flag::MONITOR != 0 {
-        client.shared.set_flag(flag::MONITOR, false);
-        instance.observers.remove_monitor(&instance.config, client.shared.id);
     }
 }

@@ -7,11 +7,8 @@ use crate::clients::client::{Client, ClientShared};
 use crate::clients::pubsub::Kind;
 use crate::command::{Args, Flags, Row};
 use crate::config::settings;
-use crate::exec::client_list;
-use crate::exec::core::Ctx;
-use crate::exec::core::Instance;
-use crate::exec::core::Worker;
-use crate::exec::dispatch;
+use crate::exec::core::{Ctx, Instance, Worker};
+use crate::exec::run::{client_list, resolve};
 use crate::protocol::error::{Error, shown};
 
 /// Asks for a client that is not known to need no permission.
@@ -169,7 +166,7 @@ pub fn reads_all_keys(cx: &Ctx<'_>, args: Args<'_>) -> bool {
     if identity.is_cleared(&cx.instance.acl) {
         return true;
     }
-    let row = dispatch::resolve(cx.instance, args);
+    let row = resolve::resolve(cx.instance, args);
     let place = place(cx.instance, cx.client);
     row.is_ok_and(|row| identity.user().reads_all_keys(&Asked::new(row, args, place)))
 }

@@ -5,24 +5,17 @@
 //! threads that want to be alone keep out of each other's way.
 
 pub(super) mod call;
-mod lend;
 
-pub(super) use lend::lend;
-
-use crate::exec::gate::Marks;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use smallvec::SmallVec;
 
 use crate::clients::client::Client;
 use crate::command::{Args, Weight};
-use crate::exec::blocking;
-use crate::exec::core::Call;
-use crate::exec::core::Ready;
-use crate::exec::core::Worker;
-use crate::exec::dispatch::Passed;
-use crate::exec::gate::Held;
-use crate::exec::window;
+use crate::exec::core::{Call, Ready, Worker};
+use crate::exec::gate::{self, Held, Marks};
+use crate::exec::run::outcome::Passed;
+use crate::exec::run::{blocking, invoke};
 use crate::keyspace::{Access, Database, Key, View};
 
 /// Elements, or arguments, above which a call is slow: some 100 µs of work, several times what the way to another thread
@@ -36,7 +29,7 @@ pub fn is_slow(client: &Client, call: &Call<'_>) -> bool {
         Weight::MuchIf(is_much) => is_much(args),
         Weight::Little | Weight::Of(_) => false,
     };
-    let queued = window::queue_of(std::slice::from_ref(call), client);
+    let queued = invoke::queue_of(std::slice::from_ref(call), client);
     call.args.len() > LIMIT
         || is_much(call.row.command.weight, call.args)
         || queued.is_some_and(|multi| {
@@ -56,7 +49,7 @@ pub fn meets_much(view: &View<'_>, client: &Client, call: &Call<'_>) -> bool {
 
 #[cold]
 fn queue_meets_much(view: &View<'_>, client: &Client, call: &Call<'_>) -> bool {
-    let Some(multi) = window::queue_of(std::slice::from_ref(call), client) else { return false };
+    let Some(multi) = invoke::queue_of(std::slice::from_ref(call), client) else { return false };
     let weight = multi.queue.iter().map(|(row, args)| match row.command.weight {
         Weight::Of(weight) => {
             let positions = row.command.key_positions(args.args());
@@ -76,7 +69,7 @@ pub fn unmarked(worker: &Worker, client: &Client, calls: &[Call<'_>]) -> (usize,
     let exclusive = &worker.instance.exclusive;
     loop {
         let seen = exclusive.ended();
-        let forbidden = |call: &Call<'_>| exclusive.forbids(&window::marks(worker, client, call, true));
+        let forbidden = |call: &Call<'_>| exclusive.forbids(&invoke::marks(worker, client, call, true));
         let Some(clear) = calls.iter().position(forbidden) else { return (calls.len(), None) };
         if let Some(held) = worker.instance.exclusive.hold(&client.shared, seen, false) {
             return (clear, Some(held));
@@ -135,7 +128,7 @@ fn serve_slowly(worker: &Worker, client: &mut Client, ready: Vec<Ready>) {
     blocking::serve_rest(worker, client, ready, begin, |worker, next| {
         let (database, keys) = needs(worker, next);
         let mut view = database.lock_none(worker.now_ms());
-        lend(&mut view, &keys);
+        gate::lend(&mut view, &keys);
         view
     });
 }

@@ -1,28 +1,20 @@
-//! Admission: from the words that a client sent to a command that may run, and what becomes of it.
+//! Admission: whether a command may run, and what a client is told if it may not.
 
-use crate::exec::core::Call;
-use std::sync::atomic::Ordering::Relaxed;
-
-use crate::clients::client::{Client, ReplyMode, count, flag};
-use crate::command::{Args, Flags, Footprint, Recent, Role, Row};
-use crate::exec::blocking::Waiting;
+use super::permission;
+use super::resolve::{flags_of, lookup, resolve};
+use super::transaction::{discard_transaction, not_inside};
+use crate::clients::client::{Client, ReplyMode, flag};
+use crate::command::{Args, Flags, Role, Row};
+use crate::config::settings;
 use crate::exec::cluster::{self, Refused};
-use crate::exec::core::Instance;
-use crate::exec::core::Worker;
 use crate::exec::core::clock::now_ms;
+use crate::exec::core::{Call, Instance, Worker};
 use crate::exec::eviction::{self, Room};
-use crate::exec::gate::Held;
-use crate::exec::permission;
-use crate::exec::script::{self, Interrupted};
-use crate::exec::session::Pending;
-use crate::exec::snapshot;
-use crate::exec::transaction::{discard_transaction, not_inside};
-use crate::exec::window;
 use crate::protocol::Reply;
 use crate::protocol::error::Error;
 
 /// How long a client waits until it is looked whether this node has become a primary, unless it is told before; in milliseconds.
-const TURN_LOOK: u64 = 100;
+pub(crate) const TURN_LOOK: u64 = 100;
 
 /// The result of a command's admission.
 #[derive(Debug)]
@@ -38,38 +30,6 @@ pub enum Admission {
     /// It is a line of an HTTP request: a web page may have made its reader's browser send it (CVE-2016-10517). The
     /// connection ends, and nothing that follows runs.
     Abort,
-}
-
-/// The command of this name, as `rename-command` has left it.
-#[inline]
-fn lookup(instance: &Instance, name: &[u8]) -> Option<&'static Row> {
-    if !instance.has_renamed() {
-        return instance.registry.lookup(name);
-    }
-    instance.renamed(name).unwrap_or_else(|| instance.registry.lookup(name))
-}
-
-/// The command that `args` name, with its subcommand; arity is checked.
-///
-/// # Errors
-/// Unknown command or subcommand, or a wrong number of arguments.
-pub fn resolve(instance: &Instance, args: Args<'_>) -> Result<&'static Row, Error> {
-    let Some(mut row) = lookup(instance, args.at(0)) else { return Err(Error::unknown_command(args)) };
-    if row.subcommands != 0
-        && let Some(name) = args.get(1)
-    {
-        row = instance.registry.subcommand(row, name).ok_or_else(|| Error::unknown_subcommand(args))?;
-    }
-    if row.command.accepts(args.len()) { Ok(row) } else { Err(Error::WrongArity(row.name().into())) }
-}
-
-/// The command that `args` name, with its subcommand, whatever the number of arguments.
-pub(crate) fn find(instance: &Instance, args: Args<'_>) -> Option<&'static Row> {
-    let row = lookup(instance, args.at(0))?;
-    match args.get(1) {
-        Some(name) if row.subcommands != 0 => instance.registry.subcommand(row, name),
-        _ => Some(row),
-    }
 }
 
 /// Whether [`admit`] lets every command run that it knows, as long as no other than those that
@@ -91,13 +51,6 @@ pub(crate) fn is_plain(worker: &Worker, client: &Client) -> bool {
         && !instance.snapshots.has_failed()
         && !instance.replication.limits_writes(&instance.config)
         && !instance.replication.is_replica()
-}
-
-/// The command that `args` name, if it runs under the same locks as its neighbours; of a server that has renamed none.
-#[inline]
-pub(crate) fn find_batched(worker: &Worker, args: Args<'_>, recent: &mut Recent) -> Option<&'static Row> {
-    let row = worker.instance.registry.lookup_call(args, recent)?;
-    row.command.batches(args.len()).then_some(row)
 }
 
 /// Decides what becomes of a command in the client's present state.
@@ -174,29 +127,18 @@ pub fn admit(worker: &Worker, client: &mut Client, args: Args<'_>) -> Admission 
 
 /// Whether a command's name is how a line of an HTTP request begins that can carry commands in its body.
 #[cold]
-fn is_http(name: &[u8]) -> bool {
+pub(crate) fn is_http(name: &[u8]) -> bool {
     name.eq_ignore_ascii_case(b"post") || name.eq_ignore_ascii_case(b"host:")
-}
-
-/// Ends a connection that speaks HTTP, with nothing said. The log tells of one a minute: a page can send many.
-#[cold]
-fn abort(worker: &Worker, client: &mut Client, reply: &mut Reply) {
-    const PAUSE_MS: u64 = 60_000;
-    if worker.instance.attacks.is_due(now_ms(), PAUSE_MS) {
-        tracing::warn!(
-            "Possible SECURITY ATTACK detected. It looks like somebody is sending POST or Host: commands to Redis. This is likely \
-             due to an attacker attempting to use Cross Protocol Scripting to compromise your Redis instance. Connection from {} \
-             aborted.",
-            client.shared.addr
-        );
-    }
-    reply.clear();
-    client.close = true;
 }
 
 /// Whether this node of a cluster runs a command; and until when it waits if nothing else speaks against it, as its slot is about to
 /// be another node's.
-fn judge(worker: &Worker, client: &Client, row: &'static Row, args: Args<'_>) -> Result<Option<u64>, Admission> {
+pub(crate) fn judge(
+    worker: &Worker,
+    client: &Client,
+    row: &'static Row,
+    args: Args<'_>,
+) -> Result<Option<u64>, Admission> {
     let instance = &worker.instance;
     if !worker.routes {
         return Ok(None);
@@ -220,12 +162,12 @@ pub(crate) fn disk_failure(instance: &Instance) -> Option<Error> {
     if let Some(failure) = instance.aof.failure() {
         return Some(Error::Message(format!("MISCONF Errors writing to the AOF file: {failure}")));
     }
-    (instance.snapshots.has_failed() && snapshot::refuses_writes(instance)).then_some(Error::SnapshotsFail)
+    (instance.snapshots.has_failed() && refuses_writes(instance)).then_some(Error::SnapshotsFail)
 }
 
 /// Why a server that follows another does not run a command, if it does not.
 #[cold]
-fn refused_by_replica(instance: &Instance, row: &Row, client: &Client, args: Args<'_>) -> Option<Error> {
+pub(crate) fn refused_by_replica(instance: &Instance, row: &Row, client: &Client, args: Args<'_>) -> Option<Error> {
     if client.shared.has_flag(flag::REDIRECTS)
         && let Some(error) = redirection(instance, row, client, args)
     {
@@ -259,7 +201,7 @@ pub(crate) fn serves_as_replica(worker: &Worker) -> bool {
 }
 
 #[cold]
-fn refused_by_new_role(worker: &Worker, client: &Client, call: &Call<'_>) -> Option<Error> {
+pub(crate) fn refused_by_new_role(worker: &Worker, client: &Client, call: &Call<'_>) -> Option<Error> {
     let instance = &worker.instance;
     if !instance.replication.is_read_only(&instance.config) || !may_write(instance, call.row, client, call.args) {
         return None;
@@ -273,7 +215,7 @@ fn refused_by_new_role(worker: &Worker, client: &Client, call: &Call<'_>) -> Opt
 
 /// Where a client is sent that wants data of a replica and can be sent elsewhere, unless a replica's are good enough for what
 /// it reads (<https://valkey.io/commands/client-capa/>).
-fn redirection(instance: &Instance, row: &Row, client: &Client, args: Args<'_>) -> Option<Error> {
+pub(crate) fn redirection(instance: &Instance, row: &Row, client: &Client, args: Args<'_>) -> Option<Error> {
     let reads = |row: &Row, args: Args<'_>| flags_of(instance, row, args).has(Flags::READONLY);
     let reads = match &client.multi {
         Some(multi) if row.command.role == Role::Exec => multi.queue.iter().any(|(row, args)| reads(row, args.args())),
@@ -292,7 +234,7 @@ pub(crate) fn redirect(host: &str, port: u16) -> Error {
 }
 
 /// Whether a command must not run when memory is short. Every call that a transaction queues takes memory.
-fn takes_memory(instance: &Instance, row: &Row, client: &Client, args: Args<'_>) -> bool {
+pub(crate) fn takes_memory(instance: &Instance, row: &Row, client: &Client, args: Args<'_>) -> bool {
     let denied = |row: &Row, args: Args<'_>| flags_of(instance, row, args).has(Flags::DENYOOM);
     match (&client.multi, row.command.role) {
         (Some(multi), Role::Exec) => multi.queue.iter().any(|(row, args)| denied(row, args.args())),
@@ -303,7 +245,7 @@ fn takes_memory(instance: &Instance, row: &Row, client: &Client, args: Args<'_>)
 }
 
 /// Whether a call may change data.
-fn may_write(instance: &Instance, row: &Row, client: &Client, args: Args<'_>) -> bool {
+pub(crate) fn may_write(instance: &Instance, row: &Row, client: &Client, args: Args<'_>) -> bool {
     let writes = |row: &Row, args: Args<'_>| flags_of(instance, row, args).has(Flags::WRITE);
     match (&client.multi, row.command.role) {
         (Some(multi), Role::Exec) => multi.queue.iter().any(|(row, args)| writes(row, args.args())),
@@ -313,7 +255,7 @@ fn may_write(instance: &Instance, row: &Row, client: &Client, args: Args<'_>) ->
 
 /// Whether a call reads or changes data. A client that monitors may make none: to Redis it is a kind of replica, which no pause
 /// holds back.
-fn touches_data(instance: &Instance, row: &Row, client: &Client, args: Args<'_>) -> bool {
+pub(crate) fn touches_data(instance: &Instance, row: &Row, client: &Client, args: Args<'_>) -> bool {
     const DATA: Flags = Flags::READONLY.and(Flags::WRITE).and(Flags::MAY_REPLICATE);
     let touches = |row: &Row, args: Args<'_>| flags_of(instance, row, args).0 & DATA.0 != 0;
     match (&client.multi, row.command.role) {
@@ -322,18 +264,9 @@ fn touches_data(instance: &Instance, row: &Row, client: &Client, args: Args<'_>)
     }
 }
 
-/// The flags of a call: a script's own, where it has declared some.
-#[inline]
-pub(crate) fn flags_of(instance: &Instance, row: &Row, args: Args<'_>) -> Flags {
-    match row.command.footprint {
-        Footprint::Alone => instance.scripts.flags_of_call(row, args),
-        _ => row.command.flags,
-    }
-}
-
 /// Whether CLIENT PAUSE stops this command; EXEC is judged by the commands that it will run. A pause of everything holds
 /// CLIENT UNPAUSE too, as in the genuine server: it ends by its time alone.
-fn held_back(instance: &Instance, row: &Row, client: &Client, args: Args<'_>, writes_only: bool) -> bool {
+pub(crate) fn held_back(instance: &Instance, row: &Row, client: &Client, args: Args<'_>, writes_only: bool) -> bool {
     let stops = |row: &Row, args: Args<'_>| {
         let flags = flags_of(instance, row, args);
         flags.has(Flags::WRITE) || flags.has(Flags::MAY_REPLICATE)
@@ -342,98 +275,6 @@ fn held_back(instance: &Instance, row: &Row, client: &Client, args: Args<'_>, wr
         _ if !writes_only => true,
         (Some(multi), Role::Exec) => multi.queue.iter().any(|(row, args)| stops(row, args.args())),
         _ => stops(row, args),
-    }
-}
-
-/// The outcome of a command that ran, or would have run, alone.
-#[derive(Debug)]
-pub enum Passed {
-    /// Its reply is written; the client may want to close.
-    Done,
-    /// It waits for keys.
-    Blocked(Waiting),
-    /// It runs, and takes so long that others have their turn meanwhile.
-    Interrupted(Interrupted),
-    /// It runs on a thread of slow calls, with the session.
-    Lent(Pending),
-    /// It has not run: it waits for slow calls.
-    Held(Held),
-    /// It has not run: CLIENT PAUSE holds it back until then, in milliseconds of Unix time.
-    Paused(u64),
-}
-
-/// Does what admission has decided about a command that runs alone.
-pub fn pass(worker: &Worker, client: &mut Client, admission: Admission, args: Args<'_>, reply: &mut Reply) -> Passed {
-    let passed = pass_on(worker, client, admission, args, reply);
-    if client.asking.is_on() && !matches!(passed, Passed::Held(_) | Passed::Paused(_)) {
-        client.end_asking();
-    }
-    passed
-}
-
-fn pass_on(worker: &Worker, client: &mut Client, admission: Admission, args: Args<'_>, reply: &mut Reply) -> Passed {
-    match admission {
-        Admission::Run(row) => {
-            client.note_command(row);
-            // Of what is let in while data is loaded, nothing needs to be.
-            if runs_alone(row, args, client) && (worker.loads || !worker.instance.exclusive.is_loading()) {
-                let passed = script::run_alone(worker, client, Call { row, args }, reply);
-                // EXEC may have run HELLO. A client whose script goes on is away with it.
-                if matches!(passed, Passed::Done) {
-                    reply.set_resp3(client.resp3);
-                }
-                return passed;
-            }
-            let (_, passed) = window::run(worker, client, &[Call { row, args }], reply);
-            if matches!(passed, Passed::Done | Passed::Blocked(_)) {
-                reply.set_resp3(client.resp3);
-            }
-            return passed;
-        }
-        Admission::Queue(row) => {
-            client.note_command(row);
-            if let Some(multi) = &mut client.multi {
-                if row.command.role == Role::Select {
-                    let chosen = row.command.named_databases(args, worker.instance.databases().len());
-                    multi.db = chosen.first().map(|(_, db)| *db).or(multi.db);
-                }
-                let args = args.to_owned();
-                client.shared.queued.fetch_add(args.memory() as u64, Relaxed);
-                multi.queue.push((row, args));
-                client.shared.counts[count::MULTI].store(multi.queue.len() as u32 + 1, Relaxed);
-            }
-            quiet_reply(client, || reply.simple("QUEUED"));
-        }
-        Admission::Refuse(error, row) => refuse(worker, client, row, error, reply),
-        Admission::Wait(until) => return Passed::Paused(until),
-        Admission::Abort => abort(worker, client, reply),
-    }
-    Passed::Done
-}
-
-/// Whether a call runs alone with the data: a script, a role change, or a transaction with one.
-#[inline]
-fn runs_alone(row: &Row, args: Args<'_>, client: &Client) -> bool {
-    let is_transaction = row.command.role == Role::Exec;
-    has_footprint(row, args, client, |footprint| match footprint {
-        Footprint::Alone | Footprint::Still => true,
-        Footprint::Free => is_transaction,
-        _ => false,
-    })
-}
-
-/// Whether a call that runs alone needs that the server stands still.
-pub(crate) fn needs_still(call: &Call<'_>, client: &Client) -> bool {
-    has_footprint(call.row, call.args, client, |footprint| matches!(footprint, Footprint::Still))
-}
-
-#[inline]
-fn has_footprint(row: &Row, args: Args<'_>, client: &Client, is: impl Fn(Footprint) -> bool) -> bool {
-    match &client.multi {
-        Some(multi) if row.command.role == Role::Exec => {
-            multi.queue.iter().any(|(row, args)| is(row.command.footprint_of(args.args())))
-        }
-        _ => is(row.command.footprint_of(args)),
     }
 }
 
@@ -446,7 +287,7 @@ pub(crate) fn refuse(worker: &Worker, client: &mut Client, row: Option<&'static 
 
 /// Fails the transaction that is being put together, because a command was refused. A refused EXEC ends it at once.
 /// Returns the error to be sent.
-fn refused(instance: &Instance, client: &mut Client, row: Option<&Row>, error: Error) -> Error {
+pub(crate) fn refused(instance: &Instance, client: &mut Client, row: Option<&Row>, error: Error) -> Error {
     if row.is_some_and(|row| row.command.role == Role::Exec) {
         discard_transaction(instance, client);
         if matches!(error, Error::Elsewhere(_)) {
@@ -466,10 +307,18 @@ fn refused(instance: &Instance, client: &mut Client, row: Option<&Row>, error: E
 }
 
 /// A reply of admission itself, unless CLIENT REPLY says no.
-fn quiet_reply(client: &mut Client, write: impl FnOnce()) {
+pub(crate) fn quiet_reply(client: &mut Client, write: impl FnOnce()) {
     if client.reply_mode == ReplyMode::On {
         write();
     } else if client.reply_mode == ReplyMode::Skip {
         client.reply_mode = ReplyMode::On;
     }
+}
+
+/// Whether writes are refused, because snapshots cannot be written.
+#[cold]
+pub fn refuses_writes(instance: &Instance) -> bool {
+    instance.snapshots.has_failed()
+        && instance.config.is_on(settings::STOP_WRITES_ON_BGSAVE_ERROR)
+        && !instance.config.save_points().is_empty()
 }

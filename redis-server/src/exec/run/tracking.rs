@@ -8,10 +8,7 @@ use bytes::Bytes;
 use crate::clients::client::{Client, ClientShared, count, flag};
 use crate::clients::tracking::{Message, Mode, Own, Pending, Tracker};
 use crate::command::{Args, Flags, Role};
-use crate::exec::core::Call;
-use crate::exec::core::Ctx;
-use crate::exec::core::Instance;
-use crate::exec::core::Worker;
+use crate::exec::core::{Call, Ctx, Instance, Worker};
 use crate::protocol::Reply;
 
 /// Begins to track, or goes on in another way.
@@ -118,21 +115,6 @@ pub fn pushes(client: &mut Client) -> Option<Vec<u8>> {
         return None;
     }
     Some(pending.iter().flat_map(|pending| Message::of_pending(pending).encoded(true).to_vec()).collect())
-}
-
-/// A call has changed a key of any database, which is locked.
-#[cold]
-pub fn changed(cx: &mut Ctx<'_>, key: &[u8]) {
-    let tracking = &cx.instance.tracking;
-    let by = cx.client.shared.id;
-    if tracking.invalidate(&cx.instance.config, key, Some(by))
-        && let Some(own) = &mut cx.client.tracking
-    {
-        own.pending.push(Pending::Key(key.into()));
-    }
-    if tracking.prefix_count.load(std::sync::atomic::Ordering::Relaxed) != 0 {
-        cx.worker.changed_keys.borrow_mut().push((key.into(), Some(by)));
-    }
 }
 
 /// A call has emptied databases, which are locked.

@@ -1,29 +1,23 @@
 //! A slow call, from the worker to its thread and back.
 
-use crate::command::OwnedArgs;
-use crate::command::Row;
-use crate::exec::dispatch;
-use crate::exec::panics;
-use crate::exec::session;
-use crate::exec::session::Answer;
-use crate::exec::session::Finished;
-use crate::exec::slow::Call;
-use crate::exec::slow::Client;
-use crate::exec::slow::Passed;
-use crate::exec::slow::Worker;
-use crate::exec::slow::serve_slowly;
-use crate::exec::window;
-use crate::protocol::Reply;
-use crate::threads;
 use std::mem;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
+
+use crate::clients::client::Client;
+use crate::command::{OwnedArgs, Row};
+use crate::exec::core::{Call, Worker};
+use crate::exec::run::outcome::{self, Answer, Finished, Passed};
+use crate::exec::run::slow::serve_slowly;
+use crate::exec::run::{admission, invoke, panics, window};
+use crate::protocol::Reply;
+use crate::threads;
 
 /// Hands a call over to a thread of slow calls; `client` is a deputy until it has ended.
 pub(in crate::exec) fn send(worker: &Worker, client: &mut Client, call: Call<'_>) -> Passed {
     let deputy = Client::new(Arc::clone(&client.shared), client.identity.clone());
     let client = mem::replace(client, deputy);
-    let (answer, pending) = session::lend();
+    let (answer, pending) = outcome::lend();
     let (row, args) = (call.row, call.args.to_owned());
     let job = move |worker: &Worker| run_call(worker, client, row, args, answer);
     worker.instance.slow.run(&worker.instance, Box::new(job));
@@ -42,7 +36,7 @@ fn run_call(worker: &Worker, mut client: Client, row: &'static Row, args: OwnedA
         // Its connection learns of it from the sender that is dropped.
         let (id, addr, command) = (client.shared.id, &client.shared.addr, panics::command(worker, &client.shared));
         tracing::error!(id, addr, command, "closing client: its command panicked");
-        return crate::exec::session::leave(&worker.instance, &mut client);
+        return crate::exec::run::outcome::leave(&worker.instance, &mut client);
     };
     answer.send(&worker.instance, Finished { client, reply, waiting });
 }
@@ -53,17 +47,17 @@ fn run_marked(
     client: &mut Client,
     call: Call<'_>,
     reply: &mut Reply,
-) -> Option<crate::exec::blocking::Waiting> {
-    let marks = window::marks(worker, client, &call, false);
+) -> Option<crate::exec::run::parked::Waiting> {
+    let marks = invoke::marks(worker, client, &call, false);
     let slow = match worker.instance.exclusive.enter_slow(marks, false) {
         Ok(slow) => slow,
         Err(Busy) => {
-            dispatch::refuse(worker, client, Some(call.row), worker.instance.busy_error(), reply);
+            admission::refuse(worker, client, Some(call.row), worker.instance.busy_error(), reply);
             return None;
         }
     };
-    if let Some(error) = dispatch::refused_since(worker, client, &call) {
-        dispatch::refuse(worker, client, Some(call.row), error, reply);
+    if let Some(error) = admission::refused_since(worker, client, &call) {
+        admission::refuse(worker, client, Some(call.row), error, reply);
         return None;
     }
     let silent = worker.instance.reaper.silent();

@@ -5,11 +5,11 @@ use bytes::Bytes;
 
 use crate::command::{Args, Recent};
 use crate::config::settings;
-use crate::exec::core::Call;
-use crate::exec::core::Worker;
-use crate::exec::dispatch::{self, Admission, Passed};
-use crate::exec::session::ConnectedClient;
-use crate::exec::window;
+use crate::exec::core::{Call, Worker};
+use crate::exec::run::admission::{self, Admission};
+use crate::exec::run::outcome::Passed;
+use crate::exec::run::session::ConnectedClient;
+use crate::exec::run::{dispatch, invoke, resolve};
 use crate::protocol::{Parser, ProtocolError, Reply, RequestLimits, Span, parse_whole_commands, split_inline};
 
 /// Replies that are to leave before more of them are made.
@@ -42,7 +42,7 @@ pub(crate) struct Received<'a> {
 type Ends = (usize, usize);
 
 /// Commands that will run under common locks.
-type Window<'a> = ArrayVec<Call<'a>, { window::WINDOW }>;
+type Window<'a> = ArrayVec<Call<'a>, { invoke::WINDOW }>;
 
 impl Pipeline {
     /// Parses and runs at most one window of commands from `input[*used..]`, less if their replies exceed [`SEND_EARLY`]. Sets
@@ -92,12 +92,12 @@ impl Pipeline {
         mut at: usize,
         limits: &RequestLimits,
         spans: &mut Vec<Span>,
-        commands: &mut ArrayVec<Ends, { window::WINDOW }>,
+        commands: &mut ArrayVec<Ends, { invoke::WINDOW }>,
     ) -> Result<(), ProtocolError> {
         if !self.parser.in_command() {
             at = parse_whole_commands(input, at, limits, spans, commands);
         }
-        while commands.len() < window::WINDOW && (self.parser.in_command() || input.get(at) == Some(&b'*')) {
+        while commands.len() < invoke::WINDOW && (self.parser.in_command() || input.get(at) == Some(&b'*')) {
             let was_begun = self.parser.in_command();
             let Some(end) = self.parser.parse(input, at, spans, limits)? else {
                 if was_begun {
@@ -128,7 +128,7 @@ impl Runner<'_> {
     #[inline(never)]
     fn run_commands(&mut self, input: Received<'_>, spans: &[Span], commands: &[Ends], used: &mut usize) -> Passed {
         let mut window: Window<'_> = ArrayVec::new();
-        let mut is_plain = dispatch::is_plain(self.worker, self.client);
+        let mut is_plain = admission::is_plain(self.worker, self.client);
         let fills_memory = self.worker.instance.may_refuse_within(input.bytes.len() as u64);
         is_plain &= !fills_memory;
         let nothing = input.owner.map_or_else(|| Args::new(input.bytes, &[]), |owner| Args::shared(owner, &[]));
@@ -137,7 +137,7 @@ impl Runner<'_> {
             let spans = &spans[first..last];
             first = last;
             let args = nothing.with_spans(spans);
-            if is_plain && let Some(row) = dispatch::find_batched(self.worker, args, &mut recent) {
+            if is_plain && let Some(row) = resolve::find_batched(self.worker, args, &mut recent) {
                 window.push(Call { row, args });
                 continue;
             }
@@ -146,7 +146,7 @@ impl Runner<'_> {
             if fills_memory && let Some(passed) = self.run_window(&mut window, &commands[..index], used) {
                 return passed;
             }
-            let admission = (!spans.is_empty()).then(|| dispatch::admit(self.worker, self.client, args));
+            let admission = (!spans.is_empty()).then(|| admission::admit(self.worker, self.client, args));
             if let Some(Admission::Run(row)) = admission
                 && row.command.batches(args.len())
                 && !self.client.asking.is_on()
@@ -168,7 +168,7 @@ impl Runner<'_> {
             if self.client.close || self.reply.len() > SEND_EARLY || !matches!(passed, Passed::Done) {
                 return passed;
             }
-            is_plain = !fills_memory && dispatch::is_plain(self.worker, self.client);
+            is_plain = !fills_memory && admission::is_plain(self.worker, self.client);
         }
         self.run_window(&mut window, commands, used).unwrap_or(Passed::Done)
     }
@@ -178,7 +178,7 @@ impl Runner<'_> {
     fn run_window(&mut self, window: &mut Window<'_>, before: &[Ends], used: &mut usize) -> Option<Passed> {
         let last = window.last()?;
         self.client.note_command(last.row);
-        let (done, passed) = window::run(self.worker, self.client, window, self.reply);
+        let (done, passed) = dispatch::run(self.worker, self.client, window, self.reply);
         let before_window = before.len() - window.len();
         if let Some(last_done) = (before_window + done.min(window.len())).checked_sub(1) {
             *used = before[last_done].1;
@@ -194,7 +194,7 @@ impl Runner<'_> {
             return Ok(Passed::Done);
         }
         let args = Args::new(&inline.bytes, &inline.spans);
-        let admission = dispatch::admit(self.worker, self.client, args);
+        let admission = admission::admit(self.worker, self.client, args);
         let passed = dispatch::pass(self.worker, self.client, admission, args, self.reply);
         if !has_not_run(&passed) {
             *used += len;

@@ -5,13 +5,13 @@
 //! reached, the server disconnects the largest clients, those first whose size has the most binary digits. Their memory is
 //! freed when their connections are next served. Until then it counts as free, and no key is evicted in its place.
 
-use crate::exec::core::client_memory::limit;
 use std::cmp::Reverse;
 use std::sync::atomic::Ordering::Relaxed;
 
 use crate::clients::client::{ClientShared, flag};
 use crate::config::{Config, settings};
 use crate::exec::core::Instance;
+use crate::exec::core::client_memory::limit;
 
 /// Milliseconds after which it is looked again for clients to be cut off, when there was none.
 const PATIENCE: u64 = 100;
