@@ -4,7 +4,6 @@ use crate::command::{Args, Categories, DatabasePositions, Flags, Footprint, Reac
 use crate::commands::definition::{Family, cmd};
 use crate::config::settings;
 use crate::exec::core::Ctx;
-use crate::exec::run::tracking;
 use crate::exec::{search, snapshot};
 use crate::keyspace::{Access, Database, Garbage, Key, Removed, View};
 use crate::protocol::error::Error;
@@ -19,7 +18,7 @@ fn dbsize(cx: &mut Ctx<'_>, _: Args<'_>) -> Result {
 fn flushdb(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     let in_background = in_background(cx, args)?;
     empty(cx, cx.client.db, in_background);
-    tracking::flushed(cx);
+    cx.forget_read_keys();
     cx.instance().cluster.flushed(cx.instance());
     // An empty database may have keys elsewhere.
     cx.verbatim(args);
@@ -33,7 +32,7 @@ fn flushall(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     for db in 0..cx.instance().databases().len() {
         empty(cx, db, in_background);
     }
-    tracking::flushed(cx);
+    cx.forget_read_keys();
     cx.instance().cluster.flushed(cx.instance());
     if snapshot::flushed(cx.instance()) && snapshot::save_views(cx.instance(), &cx.views()).is_ok() {
         // The file holds this state, so changes count from here on.

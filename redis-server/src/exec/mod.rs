@@ -1,11 +1,11 @@
 //! How commands run: admission, the locks of a window, transactions, blocked clients, scripts, eviction.
 
 pub mod aof;
+mod apply;
 pub mod cluster;
 pub mod core;
 pub mod eviction;
 pub mod gate;
-mod replay;
 pub mod replication;
 pub mod run;
 pub mod script;

@@ -28,8 +28,7 @@ use crate::exec::run::outcome::{Finished, Interrupted, Pending};
 use crate::exec::run::parked::Waiting;
 use crate::exec::run::pipeline::Pipeline;
 use crate::exec::run::session::ConnectedClient;
-use crate::exec::run::{client_eviction, panics, permission};
-use crate::exec::script;
+use crate::exec::run::{alone, client_eviction, panics, permission};
 use crate::process;
 use crate::protocol::Reply;
 use crate::protocol::error::Error;
@@ -525,7 +524,7 @@ impl Conn {
         self.lend(interrupted.pending);
         let worker = Rc::clone(&self.worker);
         tokio::task::spawn_local(async move {
-            while script::go_on(&worker) {
+            while alone::go_on(&worker) {
                 tokio::task::yield_now().await;
             }
         });

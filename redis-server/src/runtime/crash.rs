@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use crate::command::OwnedArgs;
 use crate::config::settings;
-use crate::exec::core::{Call, Ctx, Instance, Worker};
-use crate::exec::run::{invoke, resolve};
+use crate::exec::core::{Call, Ctx, Instance, Worker, resolve};
+use crate::exec::run::invoke;
 use crate::process;
 use crate::protocol::Reply;
 

@@ -7,8 +7,8 @@ use crate::clients::acl::{self, Asked, Denied, Logged, PasswordHash, Selector, T
 use crate::command::{Args, Categories, Flags, Reach, Result, Role, Row};
 use crate::commands::definition::{Definition, container, sub};
 use crate::commands::{REGISTRY, help};
-use crate::exec::core::Ctx;
-use crate::exec::run::{permission, resolve};
+use crate::exec::core::{Ctx, resolve};
+use crate::exec::run::permission;
 use crate::protocol::error::{Error, c_string, shown};
 
 /// Most bits that ACL GENPASS makes.

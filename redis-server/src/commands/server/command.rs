@@ -6,8 +6,7 @@ use crate::command::{Args, Begin, Categories, Find, KeySpec, Result, Row};
 use crate::commands::definition::{Definition, cmd, sub};
 use crate::commands::{REGISTRY, help};
 use crate::config::Level;
-use crate::exec::core::Ctx;
-use crate::exec::run::resolve;
+use crate::exec::core::{Ctx, resolve};
 use crate::protocol::error::Error;
 use crate::protocol::{Reply, glob};
 

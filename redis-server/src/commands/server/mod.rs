@@ -18,9 +18,8 @@ pub(super) mod snapshot;
 pub(crate) use hotkeys::end_if_due as end_hot_keys_if_due;
 pub(super) use module::loaded as loaded_modules;
 
-use super::help;
 use crate::command::{Categories, Flags, Footprint, Weight};
-use crate::commands::definition::{Definition, Family, cmd, sub};
+use crate::commands::definition::{Definition, Family, cmd};
 
 /// A row with subcommands.
 const fn with_subcommands(definition: Definition, subcommands: &'static [Definition]) -> Definition {

@@ -7,7 +7,6 @@ use crate::commands::databases::empty;
 use crate::exec::aof;
 use crate::exec::core::Ctx;
 use crate::exec::gate::Occupation;
-use crate::exec::run::tracking;
 use crate::exec::snapshot::{self, Merge, Occupied, Purpose, SaveAtEnd, Shutdown};
 use crate::protocol::error::Error;
 
@@ -87,7 +86,7 @@ pub(super) fn load_aof(cx: &mut Ctx<'_>) -> Result {
         tracing::warn!("DEBUG LOADAOF: {error}");
         Error::Static("ERR Error trying to load the AOF files, check server logs.")
     })?;
-    tracking::flushed(cx);
+    cx.forget_read_keys();
     tracing::warn!("Append Only File loaded by DEBUG LOADAOF");
     cx.reply.ok();
     Ok(())
@@ -111,7 +110,7 @@ pub(super) fn reload(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     }
     if flushes {
         (0..cx.instance().databases().len()).for_each(|db| empty(cx, db, false));
-        tracking::flushed(cx);
+        cx.forget_read_keys();
         let scripts = &cx.instance().scripts;
         scripts.with_engine(|engine| engine.flush_libraries(cx));
     }

@@ -6,18 +6,16 @@
 
 mod clients;
 mod file;
-mod judge;
 mod lost;
 mod moving;
 mod node;
 mod note;
+mod redirect;
 mod saver;
 mod state;
 
-pub(crate) use judge::{
-    HELD, Refused, judge_alone, judge_locked, judge_on_admission, judge_script_call, port_for, preferred,
-};
 pub use moving::Landing;
 pub use node::{DISABLED, settings_of};
 pub(crate) use note::note_of_imports;
+pub(crate) use redirect::{port_for, preferred, redirect};
 pub use state::{Cluster, Line, bus_port, replication_port};

@@ -388,6 +388,15 @@ impl<'a> Ctx<'a> {
         }
     }
 
+    /// The call has emptied databases, which are locked: clients that have read keys are told.
+    pub fn forget_read_keys(&mut self) {
+        if self.instance.tracking.forget_all(&self.instance.config, self.client.shared.id)
+            && let Some(own) = &mut self.client.tracking
+        {
+            own.pending.push(Pending::Everything);
+        }
+    }
+
     #[inline]
     fn tell_in(&self, db: usize, key: &[u8], event: Event) {
         if notifications::is_on(&self.instance.config) {

@@ -15,6 +15,7 @@ pub(crate) mod pace;
 pub mod peer_tls;
 pub mod peers;
 pub mod priority;
+pub mod resolve;
 pub mod slow_calls;
 mod worker;
 pub mod workers;

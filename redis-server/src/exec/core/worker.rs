@@ -51,8 +51,10 @@ pub struct Worker {
     pub loads: bool,
     /// The standstill that a call holds.
     pub(crate) still: Option<Still>,
-    /// The means to run scripts, between two of them; `script` knows their type.
+    /// The means to run a command alone, between two of them; `run::alone` knows their type.
     pub(in crate::exec) spare: RefCell<Box<dyn Any>>,
+    /// What a script has left for the next one; `script` knows its type.
+    pub(in crate::exec) script: RefCell<Option<Box<dyn Any>>>,
     /// Whether somebody goes on with a script that was interrupted because it takes too long.
     pub goes_on: Cell<bool>,
     /// The command that has just panicked.
@@ -107,6 +109,7 @@ impl Worker {
             loads: false,
             still: None,
             spare: RefCell::new(Box::new(())),
+            script: RefCell::new(None),
             goes_on: Cell::new(false),
             panicked: Cell::new(None),
             random: Cell::new(random),
@@ -165,6 +168,7 @@ impl Worker {
             routes: false,
             still: None,
             spare: RefCell::new(Box::new(())),
+            script: RefCell::new(None),
             goes_on: Cell::new(false),
             panicked: Cell::new(None),
             random: Cell::new(self.random() | 1),

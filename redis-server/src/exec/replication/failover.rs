@@ -15,7 +15,6 @@ use crate::clients::client::flag;
 use crate::config::settings;
 use crate::exec::core::Instance;
 use crate::exec::gate::{Still, stand_still};
-use crate::exec::run::admission::redirect;
 use crate::protocol::error::Error;
 use crate::threads::{self, OnPanic};
 
@@ -108,7 +107,7 @@ impl Replication {
             for client in instance.clients() {
                 let blocked = client.blocked().clone();
                 let is_sent = client.has_flag(flag::REDIRECTS) && !instance.cluster.is_enabled();
-                let error = if is_sent { &redirect(host, *port) } else { &unblocked };
+                let error = if is_sent { &Error::redirect(host, *port) } else { &unblocked };
                 // One that has just been answered waits no longer.
                 let _ = blocked.is_some_and(|blocked| blocked.fail(error));
             }

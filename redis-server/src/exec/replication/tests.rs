@@ -8,10 +8,10 @@ use super::*;
 use crate::clients::client::Client;
 use crate::command::OwnedArgs;
 use crate::config::Launch;
-use crate::exec::core::{Call, Worker};
+use crate::exec::core::{Call, Worker, resolve};
 use crate::exec::run::admission::{self, Admission};
+use crate::exec::run::dispatch;
 use crate::exec::run::outcome::Passed;
-use crate::exec::run::{dispatch, resolve};
 use crate::protocol::{Parser, Reply, RequestLimits};
 
 fn instance(flags: &[&str]) -> Arc<Instance> {

@@ -1,15 +1,15 @@
 //! Admission: whether a command may run, and what a client is told if it may not.
 
 use super::permission;
-use super::resolve::{flags_of, lookup, resolve};
 use super::transaction::{discard_transaction, not_inside};
 use crate::clients::client::{Client, ReplyMode, flag};
 use crate::command::{Args, Flags, Role, Row};
 use crate::config::settings;
-use crate::exec::cluster::{self, Refused};
 use crate::exec::core::clock::now_ms;
+use crate::exec::core::resolve::{flags_of, lookup, resolve};
 use crate::exec::core::{Call, Instance, Worker};
 use crate::exec::eviction::{self, Room};
+use crate::exec::run::judge::{self, Refused};
 use crate::protocol::Reply;
 use crate::protocol::error::Error;
 
@@ -143,7 +143,7 @@ pub(crate) fn judge(
     if !worker.routes {
         return Ok(None);
     }
-    let held = match cluster::judge_on_admission(instance, client, &Call { row, args }) {
+    let held = match judge::judge_on_admission(instance, client, &Call { row, args }) {
         Ok(()) => None,
         Err(Refused::Because(error)) => return Err(Admission::Refuse(error, Some(row))),
         // A queued call waits with EXEC.
@@ -225,12 +225,7 @@ pub(crate) fn redirection(instance: &Instance, row: &Row, client: &Client, args:
     if !is_sent || instance.cluster.is_enabled() {
         return None;
     }
-    instance.replication.primary().map(|primary| redirect(&primary.host, primary.port))
-}
-
-/// The redirection to a server.
-pub(crate) fn redirect(host: &str, port: u16) -> Error {
-    Error::Elsewhere(format!("REDIRECT {host}:{port}"))
+    instance.replication.primary().map(|primary| Error::redirect(&primary.host, primary.port))
 }
 
 /// Whether a command must not run when memory is short. Every call that a transaction queues takes memory.

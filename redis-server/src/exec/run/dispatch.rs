@@ -10,9 +10,8 @@ use crate::exec::gate::Inside;
 use crate::exec::run::admission::{self, Admission, quiet_reply, refuse};
 use crate::exec::run::invoke::has_footprint;
 use crate::exec::run::outcome::Passed;
-use crate::exec::run::slow;
 use crate::exec::run::window::run_window;
-use crate::exec::script;
+use crate::exec::run::{alone, slow};
 use crate::protocol::Reply;
 
 /// Ends a connection that speaks HTTP, with nothing said. The log tells of one a minute: a page can send many.
@@ -46,7 +45,7 @@ fn pass_on(worker: &Worker, client: &mut Client, admission: Admission, args: Arg
             client.note_command(row);
             // Of what is let in while data is loaded, nothing needs to be.
             if runs_alone(row, args, client) && (worker.loads || !worker.instance.exclusive.is_loading()) {
-                let passed = script::run_alone(worker, client, Call { row, args }, reply);
+                let passed = alone::run_alone(worker, client, Call { row, args }, reply);
                 // EXEC may have run HELLO. A client whose script goes on is away with it.
                 if matches!(passed, Passed::Done) {
                     reply.set_resp3(client.resp3);

@@ -7,8 +7,8 @@ use crate::clients::client::{Client, ClientShared};
 use crate::clients::pubsub::Kind;
 use crate::command::{Args, Flags, Row};
 use crate::config::settings;
-use crate::exec::core::{Ctx, Instance, Worker};
-use crate::exec::run::{client_list, resolve};
+use crate::exec::core::{Ctx, Instance, Worker, resolve};
+use crate::exec::run::client_list;
 use crate::protocol::error::{Error, shown};
 
 /// Asks for a client that is not known to need no permission.

@@ -5,11 +5,11 @@ use bytes::Bytes;
 
 use crate::command::{Args, Recent};
 use crate::config::settings;
-use crate::exec::core::{Call, Worker};
+use crate::exec::core::{Call, Worker, resolve};
 use crate::exec::run::admission::{self, Admission};
 use crate::exec::run::outcome::Passed;
 use crate::exec::run::session::ConnectedClient;
-use crate::exec::run::{dispatch, invoke, resolve};
+use crate::exec::run::{dispatch, invoke};
 use crate::protocol::{Parser, ProtocolError, Reply, RequestLimits, Span, parse_whole_commands, split_inline};
 
 /// Replies that are to leave before more of them are made.

@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use bytes::Bytes;
 
 use crate::clients::client::{Client, ClientShared, count, flag};
-use crate::clients::tracking::{Message, Mode, Own, Pending, Tracker};
+use crate::clients::tracking::{Message, Mode, Own, Tracker};
 use crate::command::{Args, Flags, Role};
 use crate::exec::core::{Call, Ctx, Instance, Worker};
 use crate::protocol::Reply;
@@ -115,15 +115,6 @@ pub fn pushes(client: &mut Client) -> Option<Vec<u8>> {
         return None;
     }
     Some(pending.iter().flat_map(|pending| Message::of_pending(pending).encoded(true).to_vec()).collect())
-}
-
-/// A call has emptied databases, which are locked.
-pub fn flushed(cx: &mut Ctx<'_>) {
-    if cx.instance.tracking.forget_all(&cx.instance.config, cx.client.shared.id)
-        && let Some(own) = &mut cx.client.tracking
-    {
-        own.pending.push(Pending::Everything);
-    }
 }
 
 /// At the end of a window, under its locks: tells clients that track by prefix of the changes by its calls.

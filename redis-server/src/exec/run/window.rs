@@ -6,12 +6,12 @@ use smallvec::SmallVec;
 use super::invoke::WINDOW;
 use crate::clients::client::{Client, ReplyMode};
 use crate::command::{Args, Row};
-use crate::exec::cluster::{self, Refused};
 use crate::exec::core::{Call, Ctx, Ready, Worker};
 use crate::exec::run::admission::{self, refuse};
 use crate::exec::run::invoke::{
     Keys, collect_keys, declared_keys, invoke, lock, only_key, run_among_others, timed, timed_inside, treat_expired,
 };
+use crate::exec::run::judge::{self, Refused};
 use crate::exec::run::parked::{self, Waiting};
 use crate::exec::run::{blocking, slow, tracking};
 use crate::exec::{eviction, gate};
@@ -71,14 +71,14 @@ fn run_one(worker: &Worker, client: &mut Client, call: &Call<'_>, reply: &mut Re
         gate::lend(&mut db, &declared_keys(database, client, call));
     }
     if worker.routes
-        && let Err(refused) = cluster::judge_locked(&worker.instance, client, call, &db, &keys)
+        && let Err(refused) = judge::judge_locked(&worker.instance, client, call, &db, &keys)
     {
         drop((db, others));
         let error = match refused {
             Refused::Because(error) => error,
             Refused::Until(until) if worker.goes_on.get() => return Window { paused: Some(until), ..Window::none() },
             // Its connection waits for an answer, wherever this thread is.
-            Refused::Until(_) => Error::Elsewhere(cluster::HELD.to_owned()),
+            Refused::Until(_) => Error::Elsewhere(judge::HELD.to_owned()),
         };
         refuse(worker, client, Some(call.row), error, reply);
         return Window { done: 1, ..Window::none() };

@@ -14,10 +14,9 @@ use crate::clients::client::{Client, ReplyMode};
 use crate::cluster::slot_of;
 use crate::command::{Args, Flags, OwnedArgs};
 use crate::config::{Level, settings};
-use crate::exec::cluster;
 use crate::exec::core::clock::Tick;
-use crate::exec::core::{Call, Ctx, Ready, Worker};
-use crate::exec::run::{admission, invoke, panics, permission, resolve, tracking};
+use crate::exec::core::{Call, Ctx, Ready, Worker, resolve};
+use crate::exec::run::{admission, invoke, judge, panics, permission, tracking};
 use crate::protocol::Reply;
 use crate::protocol::error::Error;
 
@@ -166,6 +165,18 @@ impl Running {
             name: String::new(),
             command: OwnedArgs::default(),
         }
+    }
+
+    /// The kept object for a script's commands, or a new one.
+    pub(super) fn take(worker: &Worker) -> Box<Self> {
+        let kept =
+            worker.script.borrow_mut().take().map(|kept| kept.downcast().expect("`store` alone puts something there"));
+        kept.unwrap_or_else(|| Box::new(Self::new(worker)))
+    }
+
+    /// Keeps it for the next script.
+    pub(super) fn store(worker: &Worker, running: Box<Self>) {
+        *worker.script.borrow_mut() = Some(running);
     }
 
     /// A script begins for the client of `cx`, which is nobody until it ends.
@@ -375,7 +386,7 @@ impl Running {
         }
         if instance.cluster.is_enabled() && !self.worker.loads {
             let call = Call { row, args };
-            let judged = cluster::judge_script_call(instance, &self.client, &call, self.slot, self.crosses_slots);
+            let judged = judge::judge_script_call(instance, &self.client, &call, self.slot, self.crosses_slots);
             self.slot = judged.inspect_err(|error| self.worker.refused(Some(row), error))?;
         }
         if writes && !self.is_dirty {

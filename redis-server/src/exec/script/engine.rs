@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use foldhash::quality::RandomState;
 
-use super::call::{self, Kind};
+use super::call::{self, Kind, Running};
 use super::library::{BAD_NAME, Function, Libraries, Library, is_name};
 use super::lock::lock;
 use super::raw::{Failure, Ref, Request};
@@ -14,7 +14,6 @@ use super::sha::{SHA_LEN, Sha, sha1};
 use super::shebang::{self, ScriptFlags};
 use super::state::Scripts;
 use super::status::Figures;
-use super::task::Spare;
 use super::vm::Vm;
 use crate::command::{Args, Result};
 use crate::config::settings;
@@ -293,7 +292,7 @@ impl Engine {
         may_run(cx, flags, read_only)?;
         let is_eval = kind == Kind::Eval;
         let vm = vm(if is_eval { &mut self.eval } else { &mut self.functions }, is_eval, cx)?;
-        let mut running = Spare::running(cx.worker);
+        let mut running = Running::take(cx.worker);
         running.begin(cx, kind, name, flags, read_only);
         running.called_by(args);
         call::enter(running);
@@ -311,7 +310,7 @@ impl Engine {
         let (failed, errors) = (request.failed, request.errors);
         if let Some(mut running) = call::leave() {
             let has_read = running.end(cx);
-            Spare::keep(cx.worker, running);
+            Running::store(cx.worker, running);
             if has_read && cx.client.tracking.is_some() {
                 let database = cx.instance.database(cx.client.db);
                 let keys: Vec<_> = args.from(3).first(keys).iter().map(|key| database.key(key)).collect();
@@ -382,7 +381,7 @@ impl Engine {
         let compiled = vm.compile(&code[first_line..], c"@user_function");
         let function =
             compiled.map_err(|message| Error::Message(format!("ERR Error compiling function: {}", shown(&message))))?;
-        let mut running = Spare::running(cx.worker);
+        let mut running = Running::take(cx.worker);
         running.begin(cx, Kind::Load, &String::from_utf8_lossy(&name), None, true);
         call::enter(running);
         let mut reply = Reply::default();
@@ -401,7 +400,7 @@ impl Engine {
         let failed = request.failed;
         if let Some(mut running) = call::leave() {
             running.end(cx);
-            Spare::keep(cx.worker, running);
+            Running::store(cx.worker, running);
         }
         vm.release(function);
         let functions = loaded.map_err(|error| no_memory(&error))?.into_iter();

@@ -17,7 +17,6 @@ mod sha;
 mod shebang;
 mod state;
 mod status;
-mod task;
 mod vm;
 
 pub use engine::{Cache, Engine};
@@ -26,4 +25,3 @@ pub use sha::{SHA_LEN, Sha, sha1};
 pub use shebang::ScriptFlags;
 pub use state::Scripts;
 pub use status::Figures;
-pub use task::{Spare, go_on, run_alone};

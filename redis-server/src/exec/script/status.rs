@@ -77,7 +77,7 @@ impl Status {
     }
 
     /// It must end, whatever it has done: the server does.
-    pub(super) fn abort(&self) {
+    pub(crate) fn abort(&self) {
         self.state.store(KILLED, SeqCst);
     }
 

@@ -16,7 +16,6 @@ use crate::exec::core::clock::now_ms;
 use crate::exec::core::{Ctx, Instance, Worker};
 use crate::exec::gate::Alone;
 use crate::exec::replication::Replication;
-use crate::exec::run::tracking;
 use crate::exec::search;
 use crate::keyspace::{Access, Database, Garbage, View};
 use crate::persistence::Outcome;
@@ -149,7 +148,7 @@ fn empty_by(worker: &Worker) {
             cx.discard_all(Garbage::Entries(removed), false);
         }
     }
-    tracking::flushed(&mut cx);
+    cx.forget_read_keys();
     instance.scripts.with_engine(|engine| engine.flush_libraries(&cx));
     search::clear(instance);
 }
@@ -206,7 +205,7 @@ impl Aside {
             Database::swap(&mut old, &mut new);
             new.clear().into_iter().for_each(|removed| cx.discard_all(Garbage::Entries(removed), false));
         }
-        tracking::flushed(&mut cx);
+        cx.forget_read_keys();
         instance.scripts.with_engine(|engine| engine.flush_libraries(&cx));
         search::clear(instance);
         finish(&mut cx, &self.functions, (self.outcome, self.end), Merge::Refuse)

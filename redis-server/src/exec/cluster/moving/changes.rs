@@ -5,8 +5,7 @@ use std::sync::Arc;
 
 use crate::cluster::{SLOTS, slot_of};
 use crate::command::Args;
-use crate::exec::core::Instance;
-use crate::exec::run::resolve;
+use crate::exec::core::{Instance, resolve};
 use crate::journal::{Piece, Reader};
 use crate::protocol::{Parser, RequestLimits, Span};
 

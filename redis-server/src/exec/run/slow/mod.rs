@@ -14,7 +14,6 @@ use crate::clients::client::Client;
 use crate::command::{Args, Weight};
 use crate::exec::core::{Call, Ready, Worker};
 use crate::exec::gate::{self, Held, Marks};
-use crate::exec::run::outcome::Passed;
 use crate::exec::run::{blocking, invoke};
 use crate::keyspace::{Access, Database, Key, View};
 

@@ -1,12 +1,13 @@
 //! Whether this node runs a call, and what the client is told if it does not, in the genuine server's order.
 
-use crate::clients::client::{Client, ClientShared, flag};
-use crate::cluster::{Endpoint, NOBODY, Routing};
+use crate::clients::client::Client;
+use crate::cluster::{NOBODY, Routing};
 use crate::command::{Flags, Role};
 use crate::config::settings;
+use crate::exec::cluster::redirect;
+use crate::exec::core::resolve::flags_of;
 use crate::exec::core::{Call, Instance};
 use crate::exec::run::invoke::{self, queue_of};
-use crate::exec::run::resolve::flags_of;
 use crate::keyspace::{Access, Key, View};
 use crate::protocol::error::Error;
 
@@ -246,35 +247,4 @@ fn told(instance: &Instance, client: &Client, refusal: Refusal) -> Error {
         Refusal::Moved(slot, node) => return redirect(instance, &client.shared, "MOVED", slot, node),
     };
     Error::Elsewhere(text.to_owned())
-}
-
-/// The error for a call whose keys another node has, or no node.
-pub(super) fn moved(instance: &Instance, client: &ClientShared, slot: u16, owner: u16) -> Error {
-    redirect(instance, client, "MOVED", slot, owner)
-}
-
-fn redirect(instance: &Instance, client: &ClientShared, word: &str, slot: u16, node: u16) -> Error {
-    let routing = instance.cluster.routing();
-    let Some(node) = routing.node(node) else {
-        return Error::Elsewhere("CLUSTERDOWN Hash slot not served".to_owned());
-    };
-    let port = port_for(client, node);
-    Error::Elsewhere(format!("{word} {slot} {}:{port}", preferred(instance, node)))
-}
-
-/// By what name clients are sent to a node (`cluster-preferred-endpoint-type`).
-pub(crate) fn preferred<'n>(instance: &Instance, node: &'n Endpoint) -> &'n str {
-    match instance.config.word(settings::CLUSTER_PREFERRED_ENDPOINT_TYPE) {
-        "ip" => &node.ip,
-        "hostname" if node.hostname.is_empty() => "?",
-        "hostname" => &node.hostname,
-        _ => "",
-    }
-}
-
-/// The port at which a client reaches a node as it has reached this one: with TLS or without, if the node serves both.
-pub(crate) fn port_for(client: &ClientShared, node: &Endpoint) -> u16 {
-    let (wanted, other) =
-        if client.has_flag(flag::TLS) { (node.tls_port, node.port) } else { (node.port, node.tls_port) };
-    if wanted == 0 { other } else { wanted }
 }

@@ -12,17 +12,14 @@ use std::{fmt, mem};
 use corosensei::stack::DefaultStack;
 use corosensei::{Coroutine, CoroutineResult};
 
-use super::call::Running;
-use super::raw;
 use crate::clients::client::Client;
 use crate::command::{OwnedArgs, Row};
 use crate::config::settings;
-use crate::exec::cluster;
 use crate::exec::core::clock::now_ms;
 use crate::exec::core::{Call, Ctx, Instance, Worker};
 use crate::exec::gate::{Alone, Held, Hindered, Still};
 use crate::exec::run::outcome::{self, Answer, Finished, Interrupted, Passed};
-use crate::exec::run::{admission, invoke, panics, slow, tracking};
+use crate::exec::run::{admission, invoke, judge, panics, slow, stack, tracking};
 use crate::protocol::Reply;
 use crate::protocol::error::Error;
 
@@ -37,7 +34,6 @@ type Turn = Coroutine<(), Client, (Box<Job>, std::thread::Result<()>), DefaultSt
 pub struct Spare {
     stack: Option<DefaultStack>,
     job: Option<Box<Job>>,
-    running: Option<Box<Running>>,
     /// The command that was interrupted.
     interrupted: Option<Slow>,
 }
@@ -97,7 +93,7 @@ pub fn run_alone(worker: &Worker, client: &mut Client, call: Call<'_>, reply: &m
         }
     };
     if worker.routes
-        && let Err(error) = cluster::judge_alone(instance, client, &call)
+        && let Err(error) = judge::judge_alone(instance, client, &call)
     {
         drop(stopped);
         admission::refuse(worker, client, Some(call.row), error, reply);
@@ -125,7 +121,7 @@ pub fn run_alone(worker: &Worker, client: &mut Client, call: Call<'_>, reply: &m
     };
     job.prepare(worker, client, call, stopped);
     let mut turn: Turn = Coroutine::with_stack(stack, move |yielder, ()| {
-        let ended = raw::interruptible(yielder, || catch_unwind(AssertUnwindSafe(|| job.run())));
+        let ended = stack::interruptible(yielder, || catch_unwind(AssertUnwindSafe(|| job.run())));
         (job, ended)
     });
     match turn.resume(()) {
@@ -289,18 +285,5 @@ impl Job {
         if !ready.is_empty() {
             slow::serve(&self.worker, &mut self.client, ready);
         }
-    }
-}
-
-impl Spare {
-    /// The kept object for a script's commands, or a new one.
-    pub(super) fn running(worker: &Worker) -> Box<Running> {
-        let spare = spare(worker).running.take();
-        spare.unwrap_or_else(|| Box::new(Running::new(worker)))
-    }
-
-    /// Keeps it for the next script.
-    pub(super) fn keep(worker: &Worker, running: Box<Running>) {
-        spare(worker).running = Some(running);
     }
 }
