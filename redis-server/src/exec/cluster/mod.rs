@@ -9,13 +9,11 @@ mod file;
 mod lost;
 mod moving;
 mod node;
-mod note;
 mod redirect;
 mod saver;
 mod state;
 
 pub use moving::Landing;
 pub use node::{DISABLED, settings_of};
-pub(crate) use note::note_of_imports;
 pub(crate) use redirect::{port_for, preferred, redirect};
 pub use state::{Cluster, Line, bus_port, replication_port};

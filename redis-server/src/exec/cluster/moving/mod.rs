@@ -15,9 +15,8 @@ use std::sync::Arc;
 
 use super::Cluster;
 use crate::cluster::moves::{MoveInfo, Order, Progress, Settled};
+use crate::cluster::note::{note_of_imports, parse_note};
 use crate::cluster::{NodeId, SlotSet};
-use crate::exec::cluster::note::parse_note;
-use crate::exec::cluster::note_of_imports;
 use crate::exec::cluster::state::lock;
 use crate::exec::core::Instance;
 

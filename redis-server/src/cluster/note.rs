@@ -11,7 +11,7 @@ pub(crate) fn note_of_imports(imports: &[(NodeId, Arc<SlotSet>)]) -> String {
     notes.join(";")
 }
 
-pub(super) fn parse_note(note: &str) -> Option<(NodeId, SlotSet)> {
+pub(crate) fn parse_note(note: &str) -> Option<(NodeId, SlotSet)> {
     let (name, ranges) = note.split_once(' ')?;
     Some((NodeId::parse(name.as_bytes())?, parse_ranges(ranges.split(' '))?))
 }
