@@ -12,7 +12,8 @@ use redis_server::config::Config;
 use redis_server::exec::core::Instance;
 use redis_server::exec::core::Worker;
 use redis_server::keyspace::{StrRef, ValueRef};
-use redis_server::persistence::rdb::{self, Fork, Limits, Loaded};
+use redis_server::persistence::rdb::{self, Limits, Loaded};
+use redis_server::persistence::rdb::Fork;
 use redis_server::runtime::embedded::Session;
 
 /// Commands that look at and change a value of any type, one a line.

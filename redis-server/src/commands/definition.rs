@@ -162,3 +162,8 @@ impl Definition {
         self
     }
 }
+
+/// A row with subcommands.
+pub(super) const fn with_subcommands(definition: Definition, subcommands: &'static [Definition]) -> Definition {
+    Definition { subcommands, ..definition }
+}

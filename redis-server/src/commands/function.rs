@@ -1,5 +1,6 @@
 //! Functions: FCALL and FUNCTION (<https://redis.io/docs/latest/develop/programmability/functions-intro/>).
 
+use crate::commands::help::help;
 use super::help;
 use crate::command::{Args, Flags, Footprint, Result};
 use crate::commands::definition::{Definition, sub};

@@ -18,6 +18,7 @@ mod limits;
 mod list;
 mod pubsub;
 mod random;
+mod help;
 mod registry;
 mod replication;
 mod scan;
@@ -77,11 +78,3 @@ pub const FAMILIES: &[&Family] = &[
     &replication::FAMILY,
 ];
 
-/// Writes a HELP reply: how to call the command, its subcommands, and HELP itself.
-fn help(cx: &mut Ctx<'_>, name: &str, lines: &[&str]) {
-    cx.reply.array(lines.len() + 3);
-    cx.reply.simple(&format!("{name} <subcommand> [<arg> [value] [opt] ...]. Subcommands are:"));
-    lines.iter().for_each(|line| cx.reply.simple(line));
-    cx.reply.simple("HELP");
-    cx.reply.simple("    Prints this help.");
-}

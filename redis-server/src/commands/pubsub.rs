@@ -190,7 +190,7 @@ fn numpat(cx: &mut Ctx<'_>, _: Args<'_>) -> Result {
 
 /// PUBSUB HELP
 fn help(cx: &mut Ctx<'_>, _: Args<'_>) -> Result {
-    super::help(cx, "PUBSUB", HELP);
+    super::help::help(cx, "PUBSUB", HELP);
     Ok(())
 }
 

@@ -73,13 +73,6 @@ const LAZY: &[&str] = &[
     "lazyfree-lazy-user-flush",
 ];
 
-impl Config {
-    /// The server that clients are to take this one for.
-    pub fn level(&self) -> Level {
-        Level::of(self.int(settings::COMPATIBILITY))
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -61,7 +61,7 @@ fn ask<R>(cx: &Ctx<'_>, work: impl FnOnce(&mut Machine, Millis) -> R) -> Result<
 /// CLUSTER HELP
 fn help(cx: &mut Ctx<'_>, _: Args<'_>) -> Result {
     enabled(cx)?;
-    super::help(cx, "CLUSTER", HELP);
+    super::help::help(cx, "CLUSTER", HELP);
     Ok(())
 }
 

@@ -177,7 +177,7 @@ pub(super) fn unblock(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
 
 /// CLIENT HELP
 pub(super) fn help(cx: &mut Ctx<'_>, _: Args<'_>) -> Result {
-    crate::commands::help(cx, "CLIENT", HELP);
+    crate::commands::help::help(cx, "CLIENT", HELP);
     Ok(())
 }
 

@@ -17,7 +17,8 @@ use crate::exec::core::Ctx;
 use crate::exec::core::clock::now_ms;
 use crate::exec::core::peers::{Address, Peer};
 use crate::keyspace::{Access, Key};
-use crate::persistence::rdb::{self, Fork};
+use crate::persistence::rdb;
+use crate::persistence::rdb::Fork;
 use crate::protocol::error::{self, Error};
 
 /// Where the only key stands.

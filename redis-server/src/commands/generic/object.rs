@@ -1,7 +1,7 @@
 //! OBJECT: properties of a value besides its content.
 
 use crate::command::{Args, Result};
-use crate::commands::help;
+use crate::commands::help::help;
 use crate::config::settings;
 use crate::exec::core::Ctx;
 use crate::exec::eviction;

@@ -2,11 +2,11 @@
 
 use ring::rand::{SecureRandom as _, SystemRandom};
 
-use super::{ADMIN, ANY_TIME};
+use super::flags::{ADMIN, ANY_TIME};
 use crate::clients::acl::{self, Asked, Denied, Logged, PasswordHash, Selector, Table};
 use crate::command::{Args, Categories, Flags, Reach, Result, Role, Row};
 use crate::commands::definition::{Definition, container, sub};
-use crate::commands::{REGISTRY, help};
+use crate::commands::help::help;
 use crate::exec::core::{Ctx, resolve};
 use crate::exec::run::permission;
 use crate::protocol::error::{Error, c_string, shown};
@@ -120,7 +120,8 @@ fn cat(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
             };
             let belongs = |row: &&Row| row.categories().0 & category.0 != 0;
             let mark = cx.reply.mark();
-            let count = REGISTRY.rows().iter().filter(belongs).map(|row| cx.reply.bulk(row.name().as_bytes())).count();
+            let rows = cx.instance().registry.rows();
+            let count = rows.iter().filter(belongs).map(|row| cx.reply.bulk(row.name().as_bytes())).count();
             cx.reply.array_at(mark, count);
         }
         (Some(_), _) => return Err(Error::subcommand_syntax(args)),

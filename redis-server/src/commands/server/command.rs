@@ -1,10 +1,12 @@
 //! `COMMAND`: the table of commands, for clients.
 
+use crate::command::Registry;
 use super::docs::docs;
-use super::{ANY_TIME, with_subcommands};
+use super::flags::ANY_TIME;
+use crate::commands::definition::with_subcommands;
 use crate::command::{Args, Begin, Categories, Find, KeySpec, Result, Row};
 use crate::commands::definition::{Definition, cmd, sub};
-use crate::commands::{REGISTRY, help};
+use crate::commands::help::help;
 use crate::config::Level;
 use crate::exec::core::{Ctx, resolve};
 use crate::protocol::error::Error;
@@ -13,23 +15,24 @@ use crate::protocol::{Reply, glob};
 /// COMMAND
 fn command(cx: &mut Ctx<'_>, _args: Args<'_>) -> Result {
     let level = cx.config().level();
-    all(cx.reply, level);
+    all(cx, level);
     Ok(())
 }
 
-fn all(reply: &mut Reply, level: Level) {
-    reply.array(commands().count());
-    commands().for_each(|row| describe(reply, row, level));
+fn all(cx: &mut Ctx<'_>, level: Level) {
+    let registry = cx.instance().registry;
+    cx.reply.array(commands(registry).count());
+    commands(registry).for_each(|row| describe(cx.reply, registry, row, level));
 }
 
 /// The rows that are no subcommands.
-fn commands() -> impl Iterator<Item = &'static Row> {
-    REGISTRY.rows().iter().filter(|row| row.parent.is_none())
+fn commands(registry: &'static Registry) -> impl Iterator<Item = &'static Row> {
+    registry.rows().iter().filter(|row| row.parent.is_none())
 }
 
 /// COMMAND COUNT
 fn count(cx: &mut Ctx<'_>, _args: Args<'_>) -> Result {
-    cx.reply.count(commands().count());
+    cx.reply.count(commands(cx.instance().registry).count());
     Ok(())
 }
 
@@ -37,13 +40,14 @@ fn count(cx: &mut Ctx<'_>, _args: Args<'_>) -> Result {
 fn info(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     let level = cx.config().level();
     if args.len() == 2 {
-        all(cx.reply, level);
+        all(cx, level);
         return Ok(());
     }
+    let registry = cx.instance().registry;
     cx.reply.array(args.len() - 2);
     for name in args.from(2).iter() {
-        match REGISTRY.lookup_full(name) {
-            Some(row) => describe(cx.reply, row, level),
+        match registry.lookup_full(name) {
+            Some(row) => describe(cx.reply, registry, row, level),
             None => cx.reply.null(),
         }
     }
@@ -51,7 +55,7 @@ fn info(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
 }
 
 /// Writes one row the way `COMMAND INFO` does.
-fn describe(reply: &mut Reply, row: &'static Row, level: Level) {
+fn describe(reply: &mut Reply, registry: &Registry, row: &'static Row, level: Level) {
     let command = row.command;
     let (first, last, step) = legacy_range(command.keys);
     reply.array(10);
@@ -72,7 +76,7 @@ fn describe(reply: &mut Reply, row: &'static Row, level: Level) {
     } else {
         reply.array(usize::from(row.subcommands));
     }
-    REGISTRY.subcommands(row).iter().for_each(|row| describe(reply, row, level));
+    registry.subcommands(row).iter().for_each(|row| describe(reply, registry, row, level));
 }
 
 fn names<'a>(reply: &mut Reply, names: impl Iterator<Item = &'a str>) {
@@ -151,18 +155,18 @@ fn pair(reply: &mut Reply, name: &str, value: i64) {
 
 /// `COMMAND LIST [FILTERBY MODULE name | ACLCAT category | PATTERN pattern]`
 fn list(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
-    let mark = cx.reply.mark();
+    let (mark, registry) = (cx.reply.mark(), cx.instance().registry);
     let mut write = |row: &Row| cx.reply.bulk(row.name().as_bytes());
     let count = match args.len() {
-        2 => REGISTRY.rows().iter().map(&mut write).count(),
+        2 => registry.rows().iter().map(&mut write).count(),
         5 if args.is(2, "FILTERBY") && args.is(3, "MODULE") => 0,
         5 if args.is(2, "FILTERBY") && args.is(3, "ACLCAT") => {
             let wanted = |name: &str| name.as_bytes()[1..].eq_ignore_ascii_case(args.at(4));
-            REGISTRY.rows().iter().filter(|row| row.categories().names().any(wanted)).map(&mut write).count()
+            registry.rows().iter().filter(|row| row.categories().names().any(wanted)).map(&mut write).count()
         }
         5 if args.is(2, "FILTERBY") && args.is(3, "PATTERN") => {
             let wanted = |row: &&Row| glob::matches(args.at(4), row.name().as_bytes(), true);
-            REGISTRY.rows().iter().filter(wanted).map(&mut write).count()
+            registry.rows().iter().filter(wanted).map(&mut write).count()
         }
         _ => return Err(Error::Syntax),
     };

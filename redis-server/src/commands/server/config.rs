@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use super::{ADMIN, ANY_TIME};
+use super::flags::{ADMIN, ANY_TIME};
 use crate::clients::client::flag;
 use crate::command::{Args, Result, Role};
 use crate::commands::definition::{Definition, container, sub};
-use crate::commands::help;
+use crate::commands::help::help;
 use crate::config::{Caller, Id, SetError, logging, settings, tls};
 use crate::exec::core::{Ctx, Instance, peer_tls};
 use crate::exec::run::client_eviction;

@@ -2,13 +2,13 @@
 
 use std::time::Duration;
 
-use super::ADMIN;
+use super::flags::ADMIN;
 use super::config::caller;
 use super::digest::Digest;
 use crate::cluster::packet::Kind;
 use crate::command::{Args, Footprint, Result, Weight};
 use crate::commands::definition::{Definition, cmd};
-use crate::commands::help;
+use crate::commands::help::help;
 use crate::config::{Caller, settings};
 use crate::exec::Event;
 use crate::exec::core::Ctx;

@@ -2,12 +2,12 @@
 
 use std::ops::RangeInclusive;
 
-use super::ANY_TIME;
+use super::flags::ANY_TIME;
 use super::info::cpu_seconds;
 use crate::cluster::SLOTS;
 use crate::command::{Args, Flags, Result};
 use crate::commands::definition::{Definition, container, sub};
-use crate::commands::help;
+use crate::commands::help::help;
 use crate::exec::core::{Ctx, Instance};
 use crate::observe::hotkeys::{COUNT, MAX_COUNT, NotNow, Report, Used, Wanted};
 use crate::protocol::Reply;

@@ -8,7 +8,7 @@ pub(super) use stats::durations;
 use std::fmt::{Display, Write as _};
 use std::sync::atomic::Ordering::Relaxed;
 
-use super::ANY_TIME;
+use super::flags::ANY_TIME;
 use super::memory::{Buffers, overhead};
 use super::module::{BUILT_IN, BuiltIn};
 use crate::clients::client::{ClientShared, count, flag};

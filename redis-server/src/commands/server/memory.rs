@@ -3,12 +3,12 @@
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
 
-use super::ANY_TIME;
+use super::flags::ANY_TIME;
 use super::info::{human, used_memory};
 use crate::clients::client::flag;
 use crate::command::{Args, Flags, KeySpec, Result, Role, Weight, read, weight};
 use crate::commands::definition::{Definition, container, sub};
-use crate::commands::help;
+use crate::commands::help::help;
 use crate::config::Level;
 use crate::exec::core::{Ctx, Instance};
 use crate::keyspace::{BUCKET, Entry, View};

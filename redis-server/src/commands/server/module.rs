@@ -1,11 +1,11 @@
 //! `MODULE`: none can be loaded, as they are shared objects for the genuine server. The commands of some modules are built in. The list
 //! names these modules, as client libraries look for them here.
 
-use super::ANY_TIME;
+use super::flags::ANY_TIME;
 use super::config::caller;
 use crate::command::{Args, Flags, Result};
 use crate::commands::definition::{Definition, container, sub};
-use crate::commands::help;
+use crate::commands::help::help;
 use crate::config::{Caller, settings};
 use crate::exec::core::Ctx;
 use crate::protocol::Reply;

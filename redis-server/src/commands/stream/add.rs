@@ -2,7 +2,8 @@
 
 use super::idempotence::Identity;
 use super::parse::{self, AddOrTrim, Message, NewId};
-use super::{delete, reply_id};
+use super::entries::reply_id;
+use super::delete;
 use crate::command::{Args, Result};
 use crate::exec::Event;
 use crate::exec::core::Ctx;

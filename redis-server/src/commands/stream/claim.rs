@@ -1,6 +1,7 @@
 //! XCLAIM and XAUTOCLAIM: entries that change their consumer.
 
-use super::{arrive, group_mut, no_group, parse, reply_entry, reply_id, say_pending, say_position, see};
+use super::entries::{arrive, group_mut, no_group, reply_entry, reply_id, say_pending, say_position, see};
+use super::parse;
 use crate::command::{Args, Result};
 use crate::exec::core::Ctx;
 use crate::keyspace::Key;

@@ -1,8 +1,8 @@
 //! XINFO: properties of a stream, its groups and their consumers.
 
-use super::{limit, no_group_of_key, reply_entries, reply_entry, reply_id};
+use super::entries::{limit, no_group_of_key, reply_entries, reply_entry, reply_id};
 use crate::command::{Args, Result};
-use crate::commands::help;
+use crate::commands::help::help;
 use crate::config::Level;
 use crate::exec::core::Ctx;
 use crate::protocol::Reply;

@@ -1,6 +1,7 @@
 //! XPENDING: entries that were delivered but not acknowledged.
 
-use super::{limit, no_group, parse, reply_id};
+use super::entries::{limit, no_group, reply_id};
+use super::parse;
 use crate::command::{Args, Result};
 use crate::exec::core::Ctx;
 use crate::protocol::Reply;

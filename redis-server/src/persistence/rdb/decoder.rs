@@ -6,10 +6,11 @@
 use std::borrow::Cow;
 use std::fmt;
 
+use super::version::IDEMPOTENCE;
 use super::crc::Crc64;
 use super::load::{self, Limits, Loaded};
 use super::reader::Reader;
-use super::{IDEMPOTENCE, NEWEST, VALKEY, kind, module, opcode, skip, stream};
+use super::{NEWEST, VALKEY, kind, module, opcode, skip, stream};
 use crate::keyspace::Object;
 
 /// The first version that ends with a checksum.

@@ -1,3 +1,4 @@
+use crate::persistence::rdb::version::IDEMPOTENCE;
 use super::*;
 use crate::keyspace::{Object, StrRef};
 use crate::protocol::oracle::{Oracle, Reply};

@@ -6,7 +6,7 @@ use foldhash::fast::RandomState;
 
 use super::build::Builder;
 use super::node::{Kind, Members, Node};
-use super::{Json, Refused};
+use super::document::{Json, Refused};
 
 /// Members up to which a name is looked for one by one.
 const FEW: usize = 8;

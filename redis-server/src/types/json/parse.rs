@@ -4,7 +4,7 @@ use std::fmt;
 
 use memchr::memchr2;
 
-use super::Refused;
+use super::document::Refused;
 use super::build::Builder;
 use super::node::Number;
 

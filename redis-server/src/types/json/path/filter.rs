@@ -7,7 +7,7 @@ use super::Segment;
 use super::find::Finder;
 use super::regex::Regex;
 use crate::types::json::node::{Kind, Node, Number};
-use crate::types::json::{Json, Refused};
+use crate::types::json::document::{Json, Refused};
 
 /// Steps of a path that the compilation of a regular expression counts as.
 const COMPILATION: usize = 10_000;

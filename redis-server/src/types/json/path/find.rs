@@ -7,7 +7,7 @@
 
 use super::{Segment, Selector};
 use crate::types::json::node::{Children, Kind, Node};
-use crate::types::json::{Json, Refused};
+use crate::types::json::document::{Json, Refused};
 
 /// Steps for each byte of a document, and those that any document is worth.
 const STEPS_PER_BYTE: usize = 32;

@@ -13,7 +13,7 @@ use std::fmt;
 use filter::Filter;
 pub use find::Budget;
 
-use super::Refused;
+use super::document::Refused;
 
 /// Longest path, in bytes.
 const MAX_PATH: usize = 16 * 1024;
