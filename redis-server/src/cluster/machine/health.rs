@@ -9,20 +9,6 @@ const WRITABLE_DELAY: Millis = 2000;
 /// A primary that was with the minority waits for a timeout before it takes writes again, within these bounds.
 const REJOIN_DELAY: [Millis; 2] = [500, 5000];
 
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Health {
-    pub(super) is_ok: bool,
-    pub(super) started_at: Millis,
-    /// When it was seen last that the majority is out of reach.
-    minority_at: Millis,
-}
-
-impl Health {
-    pub(super) fn new(now: Millis) -> Self {
-        Self { is_ok: false, started_at: now, minority_at: 0 }
-    }
-}
-
 impl Machine {
     pub(super) fn judge_health(&mut self, now: Millis) {
         let is_primary = self.nodes.myself().is_primary();

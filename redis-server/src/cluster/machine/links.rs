@@ -1,5 +1,6 @@
 //! Connections. For each node that it knows a node has one of its own, on which it asks; it answers on the one on which it was asked.
 
+use crate::cluster::machine::state::LinkState;
 use bytes::Bytes;
 
 use super::{Action, Key, Kind, Level, Link, Machine, Millis};
@@ -23,29 +24,6 @@ const MAX_HELLO: usize = 64 << 10;
 
 /// Where the sender's name begins in a packet.
 const SENDER: usize = 40;
-
-/// A connection.
-#[derive(Debug)]
-pub(super) struct LinkState {
-    /// The node at the other end; `None` for an inbound link until its first packet.
-    pub(super) node: Option<Key>,
-    pub(super) is_inbound: bool,
-    pub(super) created: Millis,
-    /// When the last whole packet came; before the first, when it was made.
-    heard: Millis,
-    pub(super) is_open: bool,
-    pub(super) peer_ip: String,
-    pub(super) local_ip: String,
-    /// The bytes of an incomplete packet.
-    buffer: Vec<u8>,
-}
-
-impl LinkState {
-    /// Whether another has made it that has not said which node it is.
-    fn is_strangers(&self) -> bool {
-        self.is_inbound && self.node.is_none()
-    }
-}
 
 impl Machine {
     /// Registers a connection to the bus port. None if there are too many: the connection is to be closed.

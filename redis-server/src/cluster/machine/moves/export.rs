@@ -1,6 +1,7 @@
 //! The side of the node whose slots go.
 
-use super::{Error, Job, Key, Level, Machine, Millis, NodeId, Order, Progress, SLACK, SlotSet, Stage, Word};
+use super::job::{Job, SLACK, Stage};
+use super::{Error, Key, Level, Machine, Millis, NodeId, Order, Progress, SlotSet, Word};
 use crate::cluster::moves::{Departure, LEASE};
 use crate::protocol::error::shown;
 

@@ -1,6 +1,7 @@
 //! The side of the node that gets slots, and of its replicas.
 
-use super::{Arc, Error, Job, LEASE, Level, Machine, Millis, NodeId, Order, Progress, SlotSet, Stage, Word};
+use super::job::{Job, Stage};
+use super::{Arc, Error, LEASE, Level, Machine, Millis, NodeId, Order, Progress, SlotSet, Word};
 use crate::cluster::moves::Settled;
 
 impl Machine {
