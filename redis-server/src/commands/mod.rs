@@ -11,6 +11,7 @@ mod function;
 mod generic;
 mod geo;
 mod hash;
+mod help;
 mod hyperloglog;
 #[cfg(feature = "json")]
 mod json;
@@ -18,7 +19,6 @@ mod limits;
 mod list;
 mod pubsub;
 mod random;
-mod help;
 mod registry;
 mod replication;
 mod scan;
@@ -41,7 +41,6 @@ pub use registry::{REGISTRY, TABLE};
 pub(crate) use server::end_hot_keys_if_due;
 
 use crate::commands::definition::Family;
-use crate::exec::core::Ctx;
 
 /// Every family.
 pub const FAMILIES: &[&Family] = &[
@@ -77,4 +76,3 @@ pub const FAMILIES: &[&Family] = &[
     &server::FAMILY,
     &replication::FAMILY,
 ];
-

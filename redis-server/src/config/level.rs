@@ -1,8 +1,5 @@
 //! Which server clients take this one for: the setting `compatibility`.
 
-use super::settings;
-use super::store::Config;
-
 /// A server whose replies, where those of several servers differ, are given.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Level {
@@ -76,6 +73,7 @@ const LAZY: &[&str] = &[
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::config::Config;
     use crate::config::{Caller, Launch};
 
     #[test]

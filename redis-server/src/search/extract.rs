@@ -4,8 +4,8 @@ use query_engine::{Datum, Document, Expected, FieldId, FieldKind, Language, Valu
 
 use super::definition::{Definition, SourceField};
 use crate::keyspace::{Entry, ValueRef};
-use crate::types::json::{Kind, Node, Number, Path};
 use crate::types::json::Json;
+use crate::types::json::{Kind, Node, Number, Path};
 
 /// The values of a document, without the lock of its shard.
 #[derive(Debug)]

@@ -3,11 +3,13 @@
 //!
 //! Each has one vote in an epoch, and its file says so before the vote leaves. So no two replicas win in one epoch.
 
-use crate::cluster::machine::state::Election;
-use super::state::Obstacle;
+use super::Machine;
 use super::ownership::EpochKind;
-use super::{Flags, Key, Kind, Level, Machine, Millis};
-use crate::cluster::{BITMAP, PrimaryLink, SlotSet};
+use super::state::Obstacle;
+use crate::cluster::machine::state::Election;
+use crate::cluster::nodes::Key;
+use crate::cluster::packet::{Flags, Kind};
+use crate::cluster::{BITMAP, Level, Millis, PrimaryLink, SlotSet};
 
 /// The failure must have time to become known to the voters.
 const DELAY: Millis = 500;

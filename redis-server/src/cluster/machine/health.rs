@@ -1,7 +1,8 @@
 //! Whether the cluster serves its slots, as this node sees it.
 
-use super::{Flags, Level, Machine, Millis};
-use crate::cluster::SLOTS;
+use super::Machine;
+use crate::cluster::packet::Flags;
+use crate::cluster::{Level, Millis, SLOTS};
 
 /// After its start a primary refuses writes for so long: others may have taken its slots meanwhile, and must get to say so.
 const WRITABLE_DELAY: Millis = 2000;

@@ -1,12 +1,12 @@
 //! Connections. For each node that it knows a node has one of its own, on which it asks; it answers on the one on which it was asked.
 
-use crate::cluster::machine::state::LinkState;
 use bytes::Bytes;
 
-use super::{Action, Key, Kind, Level, Link, Machine, Millis};
-use crate::cluster::nodes::MAX_NODES;
-use crate::cluster::packet::{self, PREFIX};
-use crate::cluster::{ID, NodeId};
+use super::Machine;
+use crate::cluster::machine::state::LinkState;
+use crate::cluster::nodes::{Key, MAX_NODES};
+use crate::cluster::packet::{self, Kind, PREFIX};
+use crate::cluster::{Action, ID, Level, Link, Millis, NodeId};
 use crate::protocol::error::Error;
 
 /// Connections from others at most. Each of the nodes needs one, and has two while it replaces one that is lost.

@@ -1,8 +1,11 @@
 //! A replica and its primary change places because an operator says so. The primary lets nobody write, and says where its stream
 //! ends; the replica waits until it has all of that, and asks for votes that do not depend on a failure.
 
+use super::Machine;
 use crate::cluster::machine::state::Manual;
-use super::{Action, Key, Kind, Level, Machine, Millis};
+use crate::cluster::nodes::Key;
+use crate::cluster::packet::Kind;
+use crate::cluster::{Action, Level, Millis};
 
 /// The primary lets nobody write for so many times `cluster-manual-failover-timeout`: the replica may succeed in the last moment, and is
 /// then to be heard.

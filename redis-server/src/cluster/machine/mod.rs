@@ -35,20 +35,16 @@ mod state;
 #[cfg(test)]
 mod tests;
 
-use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
+
+use super::nodes::{Key, Node};
+use super::packet::{Flags, Kind};
+use super::{Action, Facts, Level, Link, Millis, NodeId, Routing, Settings};
 
 pub use admin::{Failover, SetSlot};
 pub use persist::SavedError;
-pub use state::Machine;
 pub use report::{LinkInfo, ShardInfo, ShardNode};
-
-use state::{Agenda, Counters};
-
-use super::nodes::{Key, Node, Nodes};
-use super::packet::{Flags, Kind};
-use super::random::Random;
-use super::{Action, Endpoint, Facts, Level, Link, Millis, NodeId, Routing, Settings, SlotSet};
+pub use state::Machine;
 
 /// How often a node looks after the others, in milliseconds.
 const PERIOD: Millis = 100;

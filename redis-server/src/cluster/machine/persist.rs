@@ -4,18 +4,20 @@
 //! was found in one form is written in that form again; a new one has 7.0's, and this node's shard among the variables, where
 //! both pass by what they do not know.
 
-use crate::cluster::machine::state::Saving;
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 
+use super::Machine;
 use super::moves::{self, LetGo, Moves};
 use super::report::Audience;
 use super::state::{Election, Health, Manual};
-use super::{Action, Agenda, Counters, Endpoint, Facts, Flags, Machine, Millis, Node, NodeId, Nodes};
-use super::{Random, Routing, Settings, SlotSet};
-use crate::cluster::parse_slot;
+use crate::cluster::machine::state::{Agenda, Counters, Saving};
+use crate::cluster::nodes::{Node, Nodes};
+use crate::cluster::packet::Flags;
+use crate::cluster::random::Random;
+use crate::cluster::{Action, Endpoint, Facts, Millis, NodeId, Routing, Settings, SlotSet, parse_slot};
 
 /// A file that is no node's.
 #[derive(Clone, Debug, PartialEq, Eq)]

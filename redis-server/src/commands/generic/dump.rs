@@ -6,8 +6,7 @@ use crate::config::settings;
 use crate::exec::Event;
 use crate::exec::core::Ctx;
 use crate::keyspace::Value;
-use crate::persistence::rdb::{self, Limits, Loaded, Refused};
-use crate::persistence::rdb::Fork;
+use crate::persistence::rdb::{self, Fork, Limits, Loaded, Refused};
 use crate::protocol::error::Error;
 use crate::protocol::number::IntText;
 

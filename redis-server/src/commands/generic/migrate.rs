@@ -17,8 +17,7 @@ use crate::exec::core::Ctx;
 use crate::exec::core::clock::now_ms;
 use crate::exec::core::peers::{Address, Peer};
 use crate::keyspace::{Access, Key};
-use crate::persistence::rdb;
-use crate::persistence::rdb::Fork;
+use crate::persistence::rdb::{self, Fork};
 use crate::protocol::error::{self, Error};
 
 /// Where the only key stands.

@@ -5,9 +5,7 @@ use crate::exec::Event;
 use crate::exec::core::Ctx;
 use crate::protocol::Reply;
 use crate::protocol::error::{Error, echo};
-use crate::types::json::{Edits, Path};
-use crate::types::json::{Json, Refused};
-
+use crate::types::json::{Edits, Json, Path, Refused};
 
 /// Longest text that is answered, as long as the longest argument.
 pub(super) const MAX_TEXT: usize = 512 << 20;

@@ -1,7 +1,7 @@
 //! Commands on arrays.
 
-use super::look::wrong_type;
 use super::args::{MAX_TEXT, TOO_LONG, answer, change, integer, no_path, path, refused, value, values};
+use super::look::wrong_type;
 use crate::command::{Args, Result};
 use crate::exec::Event;
 use crate::exec::core::Ctx;

@@ -1,14 +1,13 @@
 //! Commands that change values in their places: numbers, booleans, strings, and what is cleared.
 
-use super::look::wrong_type;
 use super::args::{NO_DOCUMENT, answer, change, path, refused, value};
+use super::look::wrong_type;
 use crate::command::{Args, Result};
 use crate::exec::Event;
 use crate::exec::core::Ctx;
 use crate::protocol::Reply;
 use crate::protocol::error::Error;
-use crate::types::json::{Kind, Number, Path};
-use crate::types::json::Json;
+use crate::types::json::{Json, Kind, Number, Path};
 
 /// JSON.NUMINCRBY key path value
 pub(super) fn numincrby(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {

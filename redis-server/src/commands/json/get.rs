@@ -9,8 +9,7 @@ use crate::command::{Args, Result};
 use crate::exec::core::Ctx;
 use crate::protocol::Reply;
 use crate::protocol::error::Error;
-use crate::types::json::{Budget, Kind, Node, Number, Path, Style};
-use crate::types::json::Json;
+use crate::types::json::{Budget, Json, Kind, Node, Number, Path, Style};
 
 /// How JSON.GET answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -11,14 +11,8 @@ mod get;
 mod look;
 mod set;
 
-use crate::command::{Args, Categories, Flags, KeySpec, Result, Weight, read, reads, update, weight, write, writes};
+use crate::command::{Categories, Flags, KeySpec, Weight, read, reads, update, weight, write, writes};
 use crate::commands::definition::{Definition, Family, cmd, container, sub};
-use crate::exec::Event;
-use crate::exec::core::Ctx;
-use crate::protocol::Reply;
-use crate::protocol::error::{Error, echo};
-use crate::types::json::{Edits, Path};
-use crate::types::json::{Json, Refused};
 
 const READ: Flags = Flags::READONLY;
 const WRITE: Flags = Flags::WRITE;

@@ -10,8 +10,7 @@ use crate::exec::Event;
 use crate::exec::core::Ctx;
 use crate::keyspace::Key;
 use crate::protocol::error::Error;
-use crate::types::json::{self, Budget, Kind, Path, Step};
-use crate::types::json::Json;
+use crate::types::json::{self, Budget, Json, Kind, Path, Step};
 
 const NEW_AT_ROOT: Error = Error::Static("ERR new objects must be created at the root");
 

@@ -12,8 +12,8 @@ use crate::exec::search::read_document;
 use crate::keyspace::{Entry, ValueRef};
 use crate::protocol::error::{Error, echo};
 use crate::search::{Definition, SearchIndex, Source, SourceField, shown};
-use crate::types::json::{Node, Path};
 use crate::types::json::Json;
+use crate::types::json::{Node, Path};
 
 /// A field that RETURN names.
 #[derive(Clone, Copy)]

@@ -1,11 +1,9 @@
 //! `COMMAND`: the table of commands, for clients.
 
-use crate::command::Registry;
 use super::docs::docs;
 use super::flags::ANY_TIME;
-use crate::commands::definition::with_subcommands;
-use crate::command::{Args, Begin, Categories, Find, KeySpec, Result, Row};
-use crate::commands::definition::{Definition, cmd, sub};
+use crate::command::{Args, Begin, Categories, Find, KeySpec, Registry, Result, Row};
+use crate::commands::definition::{Definition, cmd, sub, with_subcommands};
 use crate::commands::help::help;
 use crate::config::Level;
 use crate::exec::core::{Ctx, resolve};

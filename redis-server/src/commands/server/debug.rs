@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use super::flags::ADMIN;
 use super::config::caller;
 use super::digest::Digest;
+use super::flags::ADMIN;
 use crate::cluster::packet::Kind;
 use crate::command::{Args, Footprint, Result, Weight};
 use crate::commands::definition::{Definition, cmd};

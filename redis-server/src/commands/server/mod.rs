@@ -19,10 +19,9 @@ pub(super) mod snapshot;
 pub(crate) use hotkeys::end_if_due as end_hot_keys_if_due;
 pub(super) use module::loaded as loaded_modules;
 
-use crate::commands::server::flags::ANY_TIME;
-use crate::commands::server::flags::ADMIN;
 use crate::command::{Categories, Flags, Footprint, Weight};
-use crate::commands::definition::{Definition, Family, cmd};
+use crate::commands::definition::{Family, cmd};
+use crate::commands::server::flags::{ADMIN, ANY_TIME};
 
 const SAVES: Flags = Flags::ADMIN.and(Flags::NOSCRIPT).and(Flags::NO_ASYNC_LOADING);
 

@@ -1,8 +1,8 @@
 //! `MODULE`: none can be loaded, as they are shared objects for the genuine server. The commands of some modules are built in. The list
 //! names these modules, as client libraries look for them here.
 
-use super::flags::ANY_TIME;
 use super::config::caller;
+use super::flags::ANY_TIME;
 use crate::command::{Args, Flags, Result};
 use crate::commands::definition::{Definition, container, sub};
 use crate::commands::help::help;

@@ -1,9 +1,9 @@
 //! Adding entries and taking them away.
 
+use super::delete;
+use super::entries::reply_id;
 use super::idempotence::Identity;
 use super::parse::{self, AddOrTrim, Message, NewId};
-use super::entries::reply_id;
-use super::delete;
 use crate::command::{Args, Result};
 use crate::exec::Event;
 use crate::exec::core::Ctx;

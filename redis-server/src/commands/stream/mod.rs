@@ -12,15 +12,9 @@ mod pending;
 mod range;
 mod read;
 
-use crate::command::{Begin, Categories, Find, Flags, KeySpec, Result, Use, Weight, read as reads, update, weight};
+use crate::command::{Begin, Categories, Find, Flags, KeySpec, Use, Weight, read as reads, update, weight};
 use crate::commands::definition::{Definition, Family, cmd, container, sub};
-use crate::exec::Event;
-use crate::exec::core::Ctx;
-use crate::keyspace::{Access, Key};
-use crate::protocol::Reply;
-use crate::protocol::error::{Error, echo};
-use crate::protocol::number::IntText;
-use crate::types::{Group, Log, Stream, StreamEntry, StreamId};
+use crate::keyspace::Access;
 
 const READ: Flags = Flags::READONLY;
 const WRITE: Flags = Flags::WRITE;

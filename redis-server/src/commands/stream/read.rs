@@ -1,6 +1,8 @@
 //! XREAD and XREADGROUP: new entries, now or when they come.
 
-use super::entries::{arrive, group_mut, limit, reply_content, reply_entries, reply_entry, reply_id, say_pending, say_position, see};
+use super::entries::{
+    arrive, group_mut, limit, reply_content, reply_entries, reply_entry, reply_id, say_pending, say_position, see,
+};
 use super::parse;
 use crate::command::{Args, KeyPositions, Result, weight};
 use crate::config::Level;

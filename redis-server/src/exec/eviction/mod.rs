@@ -11,7 +11,7 @@ pub use state::{Evictor, Shortage, evicts, is_by_use, usage};
 
 use std::cell::Cell;
 
-use crate::config::{Config, settings};
+use crate::config::settings;
 use crate::exec::core::clock::now_ms;
 use crate::exec::core::{Instance, Worker};
 use crate::exec::gate::Busy;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::*;
-use crate::config::Caller;
+use crate::config::{Caller, Config};
 use crate::keyspace::{Access, Frequency, Usage, Value};
 use crate::observe::memory;
 

@@ -19,14 +19,13 @@ mod state;
 mod sync;
 mod wait;
 
-use std::hash::BuildHasher;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::atomic::{AtomicU8, AtomicU64};
 use std::sync::{Arc, Mutex, OnceLock};
 
 use crate::clients::client::{ClientShared, Follower, SyncRequest, flag};
 use crate::command::Args;
-use crate::config::{Config, settings};
+use crate::config::settings;
 use crate::exec::core::Instance;
 use crate::exec::core::clock::now_ms;
 use crate::exec::gate::{Alone, Still};

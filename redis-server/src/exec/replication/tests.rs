@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use super::follow::tests::node::client;
 use super::*;
+use crate::config::Config;
 use crate::clients::client::Client;
 use crate::command::OwnedArgs;
 use crate::config::Launch;

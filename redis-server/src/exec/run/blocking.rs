@@ -7,13 +7,12 @@
 //! a parked command ends its wait; all later threads find nothing.
 
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 use tokio::sync::oneshot;
 
 use crate::clients::client::{Client, Unblock};
-use crate::exec::core::{Call, Ctx, Instance, Ready, Worker};
+use crate::exec::core::{Call, Ctx, Ready, Worker};
 use crate::exec::gate::Marks;
 use crate::exec::run::parked::{Parked, behind};
 use crate::exec::run::{invoke, panics, permission, tracking};
@@ -221,9 +220,11 @@ fn serve_parked(cx: &mut Ctx<'_>, parked: &Parked, keys: &[Key<'_>]) {
 #[cfg(test)]
 mod tests {
     use std::panic::{AssertUnwindSafe, catch_unwind};
+    use std::sync::Arc;
 
     use super::*;
     use crate::config::Config;
+    use crate::exec::core::Instance;
 
     #[test]
     fn a_panic_puts_the_sessions_back() {

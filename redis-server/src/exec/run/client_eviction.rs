@@ -9,7 +9,6 @@ use std::cmp::Reverse;
 use std::sync::atomic::Ordering::Relaxed;
 
 use crate::clients::client::{ClientShared, flag};
-use crate::config::{Config, settings};
 use crate::exec::core::Instance;
 use crate::exec::core::client_memory::limit;
 
@@ -70,6 +69,7 @@ mod tests {
 
     use super::*;
     use crate::config::Caller;
+    use crate::config::Config;
 
     fn instance(settings: &[(&str, &str)]) -> Instance {
         let config = Config::default();

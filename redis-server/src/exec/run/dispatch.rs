@@ -6,6 +6,7 @@ use crate::clients::client::{Client, count};
 use crate::command::{Args, Footprint, Role, Row};
 use crate::exec::core::clock::now_ms;
 use crate::exec::core::{Call, Worker};
+use crate::exec::gate::Busy;
 use crate::exec::gate::Inside;
 use crate::exec::run::admission::{self, Admission, quiet_reply, refuse};
 use crate::exec::run::invoke::has_footprint;

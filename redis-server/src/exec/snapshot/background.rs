@@ -5,7 +5,7 @@
 //! ([`Handover`], copy-before-write). Another thread compresses and writes the encoded entries ([`file`](super::file)): it holds no lock
 //! and gives way to the workers.
 
-use std::io::{self, Write};
+use std::io::{self};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::{Relaxed, SeqCst};

@@ -14,8 +14,7 @@ use crate::keyspace::{Access as Lock, Database, Entry, Usage, View};
 use crate::observe::memory;
 use crate::persistence::SnapshotFile;
 use crate::persistence::disk::{Disk, RealDisk};
-use crate::persistence::rdb::{Access, WriteOptions, Writer};
-use crate::persistence::rdb::Fork;
+use crate::persistence::rdb::{Access, Fork, WriteOptions, Writer};
 
 /// How long SAVE waits for a primary's commands that run.
 const PATIENCE: Duration = Duration::from_millis(100);

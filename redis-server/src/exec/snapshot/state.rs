@@ -1,6 +1,6 @@
 //! The state of the snapshot in the making, and of the wish to end.
 
-use std::io::{self, Write};
+use std::io::{self};
 use std::sync::atomic::Ordering::{Relaxed, SeqCst};
 use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::sync::{Mutex, MutexGuard, PoisonError};

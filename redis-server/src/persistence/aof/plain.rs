@@ -5,8 +5,7 @@ use std::io::{self, Write};
 use std::ops::{Deref, RangeInclusive};
 
 use crate::keyspace::ValueRef;
-use crate::persistence::rdb::{self, Encoded};
-use crate::persistence::rdb::Fork;
+use crate::persistence::rdb::{self, Encoded, Fork};
 use crate::protocol::number;
 use crate::types::bloom::Bloom;
 use crate::types::{Group, Idempotence, IdmpRecord, Stream, StreamId};

@@ -6,12 +6,13 @@
 use std::borrow::Cow;
 use std::fmt;
 
-use super::version::IDEMPOTENCE;
 use super::crc::Crc64;
 use super::load::{self, Limits, Loaded};
 use super::reader::Reader;
-use super::{NEWEST, VALKEY, kind, module, opcode, skip, stream};
+use super::version::IDEMPOTENCE;
+use super::{kind, module, opcode, skip, stream};
 use crate::keyspace::Object;
+use crate::persistence::rdb::version::{NEWEST, VALKEY};
 
 /// The first version that ends with a checksum.
 const CHECKED: u16 = 5;

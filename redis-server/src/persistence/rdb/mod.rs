@@ -31,11 +31,8 @@ pub use load::{Limits, Loaded};
 pub use version::Fork;
 pub use writer::{Access, Encoded, Records, WriteOptions, Writer};
 
-use crate::persistence::rdb::version::NEWEST;
-use crate::persistence::rdb::version::VERSION;
-use crate::persistence::rdb::version::VALKEY;
-use crate::config::Config;
 use crate::keyspace::ValueRef;
+use crate::persistence::rdb::version::{NEWEST, VALKEY, VERSION};
 
 /// Files for tests of those who load them.
 #[cfg(test)]

@@ -1,6 +1,6 @@
-use crate::persistence::rdb::version::IDEMPOTENCE;
 use super::*;
 use crate::keyspace::{Object, StrRef};
+use crate::persistence::rdb::version::IDEMPOTENCE;
 use crate::protocol::oracle::{Oracle, Reply};
 use crate::types::bloom::Bloom;
 use crate::types::json::Json;

@@ -1,6 +1,6 @@
 //! Versions of the format, and what only some servers read.
 
-use crate::persistence::rdb::Config;
+use crate::config::Config;
 /// The version that is written where every server can read what there is.
 pub(super) const VERSION: u16 = 10;
 

@@ -3,10 +3,10 @@
 use std::io::{self, Write};
 use std::ops::Range;
 
-use super::version::IDEMPOTENCE;
 use super::crc::Crc64;
 use super::lzf::Compressor;
 use super::save::{self, Sink, len};
+use super::version::IDEMPOTENCE;
 use super::{Fork, opcode, stream};
 use crate::keyspace::ValueRef;
 use crate::types::Stream;

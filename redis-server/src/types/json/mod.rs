@@ -37,8 +37,6 @@ mod print;
 #[cfg(feature = "json")]
 mod tests;
 
-use std::fmt;
-
 pub use build::Builder;
 pub use document::{Json, MAX_BYTES, MAX_DEPTH, Refused};
 #[cfg(feature = "json")]
@@ -141,4 +139,3 @@ impl Json {
         Edits::new(&mut self.bytes, path, budget)
     }
 }
-

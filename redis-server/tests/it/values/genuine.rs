@@ -8,8 +8,7 @@ use std::path::Path;
 
 use redis_server::exec::core::clock::now_ms;
 use redis_server::exec::snapshot;
-use redis_server::persistence::rdb::{self, Access, WriteOptions, Writer};
-use redis_server::persistence::rdb::Fork;
+use redis_server::persistence::rdb::{self, Access, Fork, WriteOptions, Writer};
 
 use super::commands::Words;
 use super::routes::Side;

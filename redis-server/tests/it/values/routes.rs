@@ -11,8 +11,7 @@ use redis_server::exec::snapshot;
 use redis_server::journal::{Reader, User};
 use redis_server::keyspace::{Access as Lock, Entry};
 use redis_server::persistence::aof::{Buffered, PlainWriter};
-use redis_server::persistence::rdb::{self, Access, Encoded, Records, WriteOptions, Writer};
-use redis_server::persistence::rdb::Fork;
+use redis_server::persistence::rdb::{self, Access, Encoded, Fork, Records, WriteOptions, Writer};
 use redis_server::runtime::embedded::Session;
 
 use super::picture::{Keeps, picture};

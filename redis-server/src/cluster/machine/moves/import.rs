@@ -1,8 +1,12 @@
 //! The side of the node that gets slots, and of its replicas.
 
+use std::sync::Arc;
+
 use super::job::{Job, Stage};
-use super::{Arc, Error, LEASE, Level, Machine, Millis, NodeId, Order, Progress, SlotSet, Word};
-use crate::cluster::moves::Settled;
+use crate::cluster::machine::Machine;
+use crate::cluster::moves::{LEASE, Order, Progress, Settled, Word};
+use crate::cluster::{Level, Millis, NodeId, SlotSet};
+use crate::protocol::error::Error;
 
 impl Machine {
     /// CLUSTER SYNCSLOTS ESTABLISH: a node has slots for this one.

@@ -1,10 +1,8 @@
 //! The moves of a node, each at some stage.
 
-use crate::cluster::moves::parse_ranges;
 use std::sync::Arc;
 
-use crate::cluster::moves::{MoveInfo, Ranges};
-use crate::cluster::nodes::Key;
+use crate::cluster::moves::{MoveInfo, parse_ranges};
 use crate::cluster::{Millis, NodeId, SlotSet};
 
 /// The largest drift between the clocks of two nodes while a permission is valid.
@@ -106,7 +104,13 @@ pub(in crate::cluster::machine) struct Job {
 }
 
 impl Job {
-    pub(in crate::cluster::machine) fn new(name: NodeId, is_import: bool, slots: SlotSet, nodes: Option<(NodeId, NodeId)>, now: Millis) -> Self {
+    pub(in crate::cluster::machine) fn new(
+        name: NodeId,
+        is_import: bool,
+        slots: SlotSet,
+        nodes: Option<(NodeId, NodeId)>,
+        now: Millis,
+    ) -> Self {
         let stage = match (is_import, nodes) {
             (false, _) => Stage::Connecting,
             (true, Some(_)) => Stage::WaitingForAck,

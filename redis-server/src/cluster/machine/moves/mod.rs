@@ -28,14 +28,15 @@ mod saved;
 
 use std::sync::Arc;
 
-pub(super) use job::{LetGo, Moves};
-pub(super) use saved::NAME as LET_GO;
+use super::Machine;
+use crate::cluster::moves::{MoveInfo, Order, Progress, Ranges, Word};
+use crate::cluster::nodes::Key;
+use crate::cluster::{Action, Level, Millis, NodeId, SlotSet};
+use crate::protocol::error::Error;
 use job::{Job, Stage};
 
-use super::{Action, Key, Level, Machine, Millis, NodeId};
-use crate::cluster::SlotSet;
-use crate::cluster::moves::{LEASE, MoveInfo, Order, Progress, Ranges, Word};
-use crate::protocol::error::Error;
+pub(super) use job::{LetGo, Moves};
+pub(super) use saved::NAME as LET_GO;
 
 /// How often the other node hears that this one is there.
 const ACKNOWLEDGE: Millis = 1000;

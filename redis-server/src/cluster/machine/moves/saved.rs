@@ -1,8 +1,9 @@
 //! Slots that this node has released, in its file. After a restart, the node must not serve them before it knows their owner.
 
 use super::job::{Job, LetGo, SLACK, Stage};
-use super::{LEASE, Machine, Millis, NodeId, SlotSet};
-use crate::cluster::moves::parse_ranges;
+use crate::cluster::Millis;
+use crate::cluster::machine::Machine;
+use crate::cluster::moves::LEASE;
 
 /// The variable's name. Other servers pass by variables that they do not know.
 pub(in crate::cluster::machine) const NAME: &str = "letGo";

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use crate::clients::client::Client;
 use crate::command::{OwnedArgs, Row};
 use crate::exec::core::{Call, Worker};
+use crate::exec::gate::Busy;
 use crate::exec::run::outcome::{self, Answer, Finished, Passed};
 use crate::exec::run::slow::serve_slowly;
 use crate::exec::run::{admission, invoke, panics, window};
