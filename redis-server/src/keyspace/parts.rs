@@ -1,4 +1,4 @@
-//! What a database consists of beside its shards.
+//! The parts of a database beside its shards.
 
 use std::collections::HashMap;
 use std::sync::atomic::Ordering::{Relaxed, SeqCst};

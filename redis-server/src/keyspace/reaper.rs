@@ -214,6 +214,29 @@ impl std::fmt::Debug for Reaper {
     }
 }
 
+/// Entries taken out of a shard; dropping it may take long for many.
+pub struct Removed {
+    pub(super) table: Table,
+    pub(super) epoch: u32,
+}
+
+impl Removed {
+    /// Number of entries.
+    pub fn len(&self) -> usize {
+        self.table.len()
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.table.is_empty()
+    }
+
+    /// Those that a snapshot in the making has not saved.
+    pub fn unsaved(&self) -> impl Iterator<Item = &Entry> {
+        table::entries(&self.table).filter(|entry| entry.is_unsaved(self.epoch))
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -254,28 +277,5 @@ mod tests {
         fn as_ref(&self) -> &[u8] {
             &self.0
         }
-    }
-}
-
-/// Entries taken out of a shard; dropping it may take long for many.
-pub struct Removed {
-    pub(super) table: Table,
-    pub(super) epoch: u32,
-}
-
-impl Removed {
-    /// Number of entries.
-    pub fn len(&self) -> usize {
-        self.table.len()
-    }
-
-    /// Whether there is none.
-    pub fn is_empty(&self) -> bool {
-        self.table.is_empty()
-    }
-
-    /// Those that a snapshot in the making has not saved.
-    pub fn unsaved(&self) -> impl Iterator<Item = &Entry> {
-        table::entries(&self.table).filter(|entry| entry.is_unsaved(self.epoch))
     }
 }

@@ -1,6 +1,6 @@
-//! What all commands share: the instance with the state of its services, a worker, and a call's view of both.
+//! All commands share this room: the instance with the state of its services, a worker, and a call's view of both.
 //!
-//! Here stand data and what needs no other room. The services' state is defined in their `state.rs`; their work is done above.
+//! Data stands here, and work that needs no other room. Each service defines its state in its `state.rs`, and works in the rooms above.
 
 mod call;
 pub mod client_memory;

@@ -53,7 +53,7 @@ pub struct Worker {
     pub(crate) still: Option<Still>,
     /// The means to run a command alone, between two of them; `run::alone` knows their type.
     pub(in crate::exec) spare: RefCell<Box<dyn Any>>,
-    /// What a script has left for the next one; `script` knows its type.
+    /// The object that a script has left for the next one; `script` knows its type.
     pub(in crate::exec) script: RefCell<Option<Box<dyn Any>>>,
     /// Whether somebody goes on with a script that was interrupted because it takes too long.
     pub goes_on: Cell<bool>,

@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use super::follow::tests::node::client;
 use super::*;
-use crate::config::Config;
 use crate::clients::client::Client;
 use crate::command::OwnedArgs;
+use crate::config::Config;
 use crate::config::Launch;
 use crate::exec::core::{Call, Worker, resolve};
 use crate::exec::run::admission::{self, Admission};

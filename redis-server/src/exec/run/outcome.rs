@@ -1,4 +1,4 @@
-//! What has become of a command, and the way back of one that took its session along.
+//! The outcome of a command, and the way back of one that took its session along.
 
 use std::pin::Pin;
 use std::sync::atomic::Ordering::Relaxed;

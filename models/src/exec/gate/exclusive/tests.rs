@@ -2,6 +2,8 @@ use shuttle::sync::atomic::{AtomicUsize, Ordering::SeqCst as Seq};
 use shuttle::thread;
 
 use super::*;
+use crate::exec::core::Instance;
+use crate::exec::gate::Marks;
 use crate::keyspace::Access;
 use crate::park::model;
 
