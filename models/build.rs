@@ -23,9 +23,10 @@ fn main() {
     let whole = |file: &str| {
         source(&in_redis(file)).split("#[cfg(test)]\nmod tests").next().expect("a text has a beginning").to_owned()
     };
-    write("exclusive.rs", &whole("exec/exclusive.rs"));
-    write("marks.rs", &whole("exec/slow/marks.rs"));
-    write("workers.rs", &whole("exec/workers.rs"));
+    write("exclusive.rs", &whole("exec/gate/exclusive.rs"));
+    write("marks.rs", &whole("exec/gate/marks.rs"));
+    write("workers.rs", &whole("exec/core/workers.rs"));
+    write("lock.rs", &whole("exec/aof/lock.rs"));
     write("waiters.rs", &whole("exec/aof/waiters.rs"));
     // Its modules stand beside it here, as they are exchanged, too.
     write("journal.rs", &whole("journal/mod.rs").replace("mod draft;\nmod stream;\n", ""));

@@ -9,10 +9,11 @@ use std::sync::Arc;
 use libfuzzer_sys::fuzz_target;
 use redis_server::commands::TABLE;
 use redis_server::config::Config;
-use redis_server::exec::instance::Instance;
-use redis_server::exec::worker::Worker;
+use redis_server::exec::core::Instance;
+use redis_server::exec::core::Worker;
 use redis_server::keyspace::{StrRef, ValueRef};
-use redis_server::persistence::rdb::{self, Fork, Limits, Loaded};
+use redis_server::persistence::rdb::{self, Limits, Loaded};
+use redis_server::persistence::rdb::Fork;
 use redis_server::runtime::embedded::Session;
 
 /// Commands that look at and change a value of any type, one a line.

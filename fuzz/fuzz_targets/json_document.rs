@@ -2,7 +2,8 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use redis_server::types::json::{Json, Path, merge};
+use redis_server::types::json::{Path, merge};
+use redis_server::types::json::Json;
 
 fuzz_target!(|input: &[u8]| {
     let (path, text) = match input.iter().position(|byte| *byte == b'\n') {

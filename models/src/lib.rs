@@ -106,49 +106,61 @@ pub mod types {
 
 /// The product's `exec`.
 pub mod exec {
-    /// Exclusive access to the data.
-    pub mod exclusive {
-        include!(concat!(env!("OUT_DIR"), "/exclusive.rs"));
+    /// The execution gate.
+    pub mod gate {
+        mod exclusive {
+            include!(concat!(env!("OUT_DIR"), "/exclusive.rs"));
 
-        #[cfg(test)]
-        mod tests;
-    }
+            #[cfg(test)]
+            mod tests;
+        }
 
-    /// The requests among workers.
-    pub mod workers {
-        include!(concat!(env!("OUT_DIR"), "/workers.rs"));
+        mod marks {
+            include!(concat!(env!("OUT_DIR"), "/marks.rs"));
+        }
 
-        #[cfg(test)]
-        mod tests;
+        /// Only threads that follow a primary, or want to be alone with its stream too, know of units.
+        mod units {
+            /// The pause between two units.
+            #[derive(Debug, Default)]
+            pub struct Units;
+        }
+
+        pub use exclusive::*;
+        pub use marks::*;
+        pub use units::Units;
     }
 
     /// The state that all workers share.
-    pub mod instance {
-        use crate::exec::exclusive::Exclusive;
+    pub mod core {
+        use shuttle::sync::Arc;
+
+        use crate::exec::gate::Exclusive;
+
+        /// The requests among workers.
+        pub mod workers {
+            include!(concat!(env!("OUT_DIR"), "/workers.rs"));
+
+            #[cfg(test)]
+            mod tests;
+        }
 
         /// The shared state.
         #[derive(Debug, Default)]
         pub struct Instance {
             /// The exclusive access.
-            pub exclusive: Exclusive,
+            pub exclusive: Arc<Exclusive>,
         }
-    }
-
-    /// The marks of slow calls.
-    pub mod slow {
-        include!(concat!(env!("OUT_DIR"), "/marks.rs"));
     }
 
     /// The clients that wait for the disk.
     pub mod aof {
-        use shuttle::sync::{Mutex, MutexGuard, PoisonError};
+        mod lock {
+            include!(concat!(env!("OUT_DIR"), "/lock.rs"));
+        }
 
         mod waiters {
             include!(concat!(env!("OUT_DIR"), "/waiters.rs"));
-        }
-
-        fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-            mutex.lock().unwrap_or_else(PoisonError::into_inner)
         }
 
         #[cfg(test)]

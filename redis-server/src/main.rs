@@ -5,21 +5,18 @@ use std::io::{Read as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use redis_server::REDIS_VERSION;
 use redis_server::clients::acl::Table;
 use redis_server::commands::REGISTRY;
-use redis_server::config::logging;
-use redis_server::config::{Config, Launch, Request, help, settings};
-use redis_server::exec::instance::renamed;
-use redis_server::exec::loading::NotReady;
-use redis_server::exec::priority;
+use redis_server::config::{Config, Launch, Request, help, logging, settings};
+use redis_server::exec::core::loading::NotReady;
+use redis_server::exec::core::{priority, renamed};
 use redis_server::exec::snapshot;
 use redis_server::observe::memory::Counting;
 use redis_server::persistence::aof::{self, Damage};
 use redis_server::persistence::disk::RealDisk;
 use redis_server::persistence::rdb::{self, ReadError};
 use redis_server::process::{self, Process, Supervisor, Title};
-use redis_server::runtime;
+use redis_server::{REDIS_VERSION, runtime};
 use server_runtime::{Signals, allow_huge_pages, init_logging};
 
 #[global_allocator]

@@ -11,10 +11,10 @@ use clap::Args;
 /// minutes each.
 const TESTS: [&str; 15] = [
     "exec::aof::waiters",
-    "exec::exclusive::tests::nobody_waits",
-    "exec::exclusive::tests::slow_calls_wait",
-    "exec::exclusive::tests::the_end_of",
-    "exec::slow::marks",
+    "exec::gate::exclusive::tests::nobody_waits",
+    "exec::gate::exclusive::tests::slow_calls_wait",
+    "exec::gate::exclusive::tests::the_end_of",
+    "exec::gate::marks",
     "exec::workers",
     "journal::tests::offsets",
     "journal::tests::units",

@@ -62,7 +62,7 @@ pub enum Target {
     Server(Server),
     /// Our own server, in this process and without a socket.
     #[cfg(feature = "embedded-redis")]
-    Embedded(Arc<redis_server::exec::instance::Instance>),
+    Embedded(Arc<redis_server::exec::core::Instance>),
 }
 
 impl Target {
@@ -166,7 +166,7 @@ impl FromStr for Target {
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         if text == "embedded" {
             #[cfg(feature = "embedded-redis")]
-            return Ok(Self::Embedded(Arc::new(redis_server::exec::instance::Instance::new(
+            return Ok(Self::Embedded(Arc::new(redis_server::exec::core::Instance::new(
                 Arc::new(redis_server::config::Config::default()),
                 &redis_server::commands::TABLE,
             ))));

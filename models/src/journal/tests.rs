@@ -3,8 +3,8 @@ use std::task::Waker;
 use shuttle::sync::atomic::{AtomicU64, Ordering::SeqCst};
 
 use super::*;
-use crate::exec::exclusive::Exclusive;
-use crate::exec::instance::Instance;
+use crate::exec::gate::Exclusive;
+use crate::exec::core::Instance;
 use crate::park::{Park, model};
 
 /// Commands of each writer.
@@ -156,7 +156,7 @@ impl Server {
 
     /// Becomes a replica, or a primary again. Returns where the stream ends at that moment.
     fn turn(&self, follows: bool, is_alone: bool) -> u64 {
-        let alone = is_alone.then(|| Exclusive::stop(&self.instance).expect("nobody is busy"));
+        let alone = is_alone.then(|| self.instance.exclusive.stop().expect("nobody is busy"));
         let vouched = Standstill::vouched();
         self.journal.follow(follows, alone.as_deref().unwrap_or(&vouched));
         self.journal.offset()

@@ -223,6 +223,8 @@ impl Client {
 pub trait Unblock: std::fmt::Debug + Send + Sync {
     /// Ends the wait as its time-out would; false when it has ended already.
     fn time_out(&self) -> bool;
+    /// Ends the wait with this reply; false when it has ended already.
+    fn finish(&self, reply: Vec<u8>) -> bool;
     /// Ends the wait with an error; false when it has ended already.
     fn fail(&self, error: &Error) -> bool;
     /// The command.
@@ -258,7 +260,7 @@ pub struct ClientShared {
     pub output: AtomicU64,
     /// Bytes of the commands in its transaction.
     pub queued: AtomicU64,
-    /// Bytes that [`ClientMemory`](crate::exec::client_eviction::ClientMemory) has counted of it.
+    /// Bytes that [`ClientMemory`](crate::exec::core::client_memory::ClientMemory) has counted of it.
     pub counted: AtomicU64,
     /// Bytes that it held when it was cut off, until its connection has freed them.
     pub leaving: AtomicU64,

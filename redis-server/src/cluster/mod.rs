@@ -8,6 +8,7 @@ mod id;
 mod machine;
 pub mod moves;
 mod nodes;
+pub(crate) mod note;
 pub mod packet;
 mod random;
 mod routing;

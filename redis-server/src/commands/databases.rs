@@ -1,13 +1,10 @@
 //! Whole databases: the part of <https://redis.io/docs/latest/commands/?group=server> that is about keys.
 
-use crate::command::Weight;
-use crate::command::{Args, Categories, DatabasePositions, Flags, Footprint, Reach, Result};
+use crate::command::{Args, Categories, DatabasePositions, Flags, Footprint, Reach, Result, Weight};
 use crate::commands::definition::{Family, cmd};
 use crate::config::settings;
-use crate::exec::Ctx;
-use crate::exec::search;
-use crate::exec::snapshot;
-use crate::exec::tracking;
+use crate::exec::core::Ctx;
+use crate::exec::{search, snapshot};
 use crate::keyspace::{Access, Database, Garbage, Key, Removed, View};
 use crate::protocol::error::Error;
 
@@ -21,7 +18,7 @@ fn dbsize(cx: &mut Ctx<'_>, _: Args<'_>) -> Result {
 fn flushdb(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     let in_background = in_background(cx, args)?;
     empty(cx, cx.client.db, in_background);
-    tracking::flushed(cx);
+    cx.forget_read_keys();
     cx.instance().cluster.flushed(cx.instance());
     // An empty database may have keys elsewhere.
     cx.verbatim(args);
@@ -35,7 +32,7 @@ fn flushall(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     for db in 0..cx.instance().databases().len() {
         empty(cx, db, in_background);
     }
-    tracking::flushed(cx);
+    cx.forget_read_keys();
     cx.instance().cluster.flushed(cx.instance());
     if snapshot::flushed(cx.instance()) && snapshot::save_views(cx.instance(), &cx.views()).is_ok() {
         // The file holds this state, so changes count from here on.

@@ -4,7 +4,7 @@ use crate::command::{
     Args, BATCH_ARGS, Begin, Categories, Command, Find, Flags, Footprint, KeyPositions, KeySpec, NO_BATCH, Reach,
     Result, Role, Weight,
 };
-use crate::exec::{Ctx, Handler};
+use crate::exec::core::{Ctx, Handler};
 use crate::keyspace::Access;
 use crate::protocol::error::Error;
 
@@ -161,4 +161,9 @@ impl Definition {
         self.command.tips = tips;
         self
     }
+}
+
+/// A row with subcommands.
+pub(super) const fn with_subcommands(definition: Definition, subcommands: &'static [Definition]) -> Definition {
+    Definition { subcommands, ..definition }
 }

@@ -1,9 +1,9 @@
 //! Functions: FCALL and FUNCTION (<https://redis.io/docs/latest/develop/programmability/functions-intro/>).
 
-use super::help;
 use crate::command::{Args, Flags, Footprint, Result};
 use crate::commands::definition::{Definition, sub};
-use crate::exec::Ctx;
+use crate::commands::help::help;
+use crate::exec::core::Ctx;
 use crate::exec::script::Library;
 use crate::persistence::rdb::{self, FunctionsRefused};
 use crate::protocol::error::{Error, shown};

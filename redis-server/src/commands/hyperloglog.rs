@@ -1,10 +1,10 @@
 //! HyperLogLog (<https://redis.io/docs/latest/commands/?group=hyperloglog>).
 
-use crate::command::{Args, Categories, Flags, KeyPositions, Result, reads, update, writes};
-use crate::command::{Weight, weight};
+use crate::command::{Args, Categories, Flags, KeyPositions, Result, Weight, reads, update, weight, writes};
 use crate::commands::definition::{Family, cmd};
 use crate::config::settings;
-use crate::exec::{Ctx, Event};
+use crate::exec::Event;
+use crate::exec::core::Ctx;
 use crate::keyspace::{Access, Key, StrRef, Value};
 use crate::protocol::error::{Error, echo};
 use crate::types::hyperloglog::{self, Encoding};

@@ -1,6 +1,6 @@
 //! The sizes at which collections change their representation, from the configuration.
 
-use crate::exec::Ctx;
+use crate::exec::core::Ctx;
 use crate::types::{HashLimits, ListLimits, SetLimits, SortedSetLimits};
 
 impl Ctx<'_> {

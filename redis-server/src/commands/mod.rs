@@ -11,6 +11,7 @@ mod function;
 mod generic;
 mod geo;
 mod hash;
+mod help;
 mod hyperloglog;
 #[cfg(feature = "json")]
 mod json;
@@ -42,7 +43,6 @@ pub(crate) use search::end_idle as end_idle_indexes;
 pub(crate) use server::end_hot_keys_if_due;
 
 use crate::commands::definition::Family;
-use crate::exec::Ctx;
 
 /// Every family.
 pub const FAMILIES: &[&Family] = &[
@@ -78,12 +78,3 @@ pub const FAMILIES: &[&Family] = &[
     &server::FAMILY,
     &replication::FAMILY,
 ];
-
-/// Writes a HELP reply: how to call the command, its subcommands, and HELP itself.
-fn help(cx: &mut Ctx<'_>, name: &str, lines: &[&str]) {
-    cx.reply.array(lines.len() + 3);
-    cx.reply.simple(&format!("{name} <subcommand> [<arg> [value] [opt] ...]. Subcommands are:"));
-    lines.iter().for_each(|line| cx.reply.simple(line));
-    cx.reply.simple("HELP");
-    cx.reply.simple("    Prints this help.");
-}

@@ -11,7 +11,7 @@ use crate::clients::output_limit::post;
 use crate::clients::pubsub::Kind;
 use crate::command::{Args, Begin, Categories, Find, Flags, KeySpec, Result, Role, Use};
 use crate::commands::definition::{Definition, Family, cmd, container, sub};
-use crate::exec::Ctx;
+use crate::exec::core::Ctx;
 use crate::keyspace::Access;
 use crate::protocol::error::Error;
 
@@ -190,7 +190,7 @@ fn numpat(cx: &mut Ctx<'_>, _: Args<'_>) -> Result {
 
 /// PUBSUB HELP
 fn help(cx: &mut Ctx<'_>, _: Args<'_>) -> Result {
-    super::help(cx, "PUBSUB", HELP);
+    super::help::help(cx, "PUBSUB", HELP);
     Ok(())
 }
 

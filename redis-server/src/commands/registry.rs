@@ -3,7 +3,7 @@
 use super::FAMILIES;
 use super::definition::{Definition, Family};
 use crate::command::{Command, Registry, Row, Slot, index};
-use crate::exec::{CommandTable, Handler};
+use crate::exec::core::{CommandTable, Handler};
 
 /// Number of commands and subcommands.
 const COUNT: usize = {

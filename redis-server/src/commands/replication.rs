@@ -1,12 +1,12 @@
 //! Replication (<https://redis.io/docs/latest/operate/oss_and_stack/management/replication/>).
 
-use crate::clients::client::{Follower, SyncRequest, flag};
 use std::time::Duration;
 
+use crate::clients::client::{Follower, SyncRequest, flag};
 use crate::command::{Args, Categories, Flags, Footprint, Result, Role};
 use crate::commands::definition::{Family, cmd};
 use crate::config::Level;
-use crate::exec::Ctx;
+use crate::exec::core::Ctx;
 use crate::exec::replication::{FailoverRequest, FailoverStage, LinkStage, Primary, Stage};
 use crate::protocol::error::{Error, shown};
 use crate::protocol::split_words;

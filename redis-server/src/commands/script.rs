@@ -1,9 +1,9 @@
 //! Scripts: EVAL and SCRIPT (<https://redis.io/docs/latest/commands/?group=scripting>).
 
-use super::help;
 use crate::command::{Args, Categories, Flags, Footprint, KeySpec, Result, Role, keynum};
 use crate::commands::definition::{Definition, Family, cmd, container, sub};
-use crate::exec::Ctx;
+use crate::commands::help::help;
+use crate::exec::core::Ctx;
 use crate::keyspace::Access;
 use crate::protocol::error::Error;
 

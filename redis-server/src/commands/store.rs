@@ -1,7 +1,8 @@
 //! The parts that SINTERSTORE, ZUNIONSTORE and the like share.
 
 use crate::config::settings;
-use crate::exec::{Ctx, Event};
+use crate::exec::Event;
+use crate::exec::core::Ctx;
 use crate::keyspace::{Key, Object, Value};
 
 /// Puts a computed collection of `len` elements in the place of what `key` holds, and answers `len`; an empty one

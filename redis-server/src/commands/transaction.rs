@@ -5,10 +5,9 @@ use std::sync::atomic::Ordering::Relaxed;
 use crate::clients::client::{Multi, count, flag};
 use crate::command::{Args, Begin, Categories, Find, Flags, KeySpec, Result, Role, Use};
 use crate::commands::definition::{Family, cmd};
-use crate::exec::Ctx;
-use crate::exec::permission;
-use crate::exec::transaction::{discard_transaction, forget_watched, not_inside, note_watched};
-use crate::exec::window;
+use crate::exec::core::Ctx;
+use crate::exec::run::transaction::{discard_transaction, forget_watched, not_inside, note_watched};
+use crate::exec::run::{permission, window};
 use crate::keyspace::{Access, Entry};
 use crate::protocol::error::Error;
 

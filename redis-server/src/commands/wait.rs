@@ -4,8 +4,8 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use crate::command::{Args, Categories, Flags, Result};
 use crate::commands::definition::{Family, cmd};
+use crate::exec::core::{Ctx, InVain};
 use crate::exec::replication::Copies;
-use crate::exec::{Ctx, InVain};
 use crate::protocol::error::Error;
 
 /// WAIT numreplicas timeout

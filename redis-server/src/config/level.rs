@@ -1,8 +1,5 @@
 //! Which server clients take this one for: the setting `compatibility`.
 
-use super::settings;
-use super::store::Config;
-
 /// A server whose replies, where those of several servers differ, are given.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Level {
@@ -73,16 +70,10 @@ const LAZY: &[&str] = &[
     "lazyfree-lazy-user-flush",
 ];
 
-impl Config {
-    /// The server that clients are to take this one for.
-    pub fn level(&self) -> Level {
-        Level::of(self.int(settings::COMPATIBILITY))
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::config::Config;
     use crate::config::{Caller, Launch};
 
     #[test]

@@ -415,3 +415,10 @@ fn failed(name: &[u8], reason: Expected) -> SetError {
 fn as_u64(word: &Bytes) -> u64 {
     value::integer(word).and_then(|number| u64::try_from(number).ok()).unwrap_or(0)
 }
+
+impl Config {
+    /// The server that clients are to take this one for.
+    pub fn level(&self) -> Level {
+        Level::of(self.int(settings::COMPATIBILITY))
+    }
+}

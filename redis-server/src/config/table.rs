@@ -3,7 +3,6 @@
 //! Names, kinds and defaults are those of Redis 7.2; rows without a counterpart there say so in their text.
 
 use super::setting::{Flags, Group, Kind, Setting, same};
-
 use Flags as F;
 use Group::{
     AppendOnly, Clients, Cluster, Encodings, General, Memory, Network, Observability, Process, Replication, Scripting,

@@ -3,7 +3,7 @@
 //! No other module of `exec` knows more of indexes than these functions.
 
 #[cfg(feature = "search")]
-pub(crate) use with::{Kept, clear, new, note, restore};
+pub(crate) use with::{Kept, clear, note, restore};
 #[cfg(feature = "search")]
 pub use with::{catch_up, read_document, start};
 #[cfg(not(feature = "search"))]
@@ -19,11 +19,10 @@ mod with {
     use std::time::Duration;
 
     use crate::command::OwnedArgs;
-    use crate::config::{Config, settings};
-    use crate::exec::Ctx;
-    use crate::exec::clock::now_ms;
-    use crate::exec::instance::Instance;
-    use crate::exec::priority;
+    use crate::exec::core::Ctx;
+    use crate::exec::core::Instance;
+    use crate::exec::core::clock::now_ms;
+    use crate::exec::core::priority;
     use crate::keyspace::{Access, Entry};
     use crate::protocol::error::shown;
     use crate::protocol::{Parser, RequestLimits, encode_command};
@@ -36,21 +35,6 @@ mod with {
     const PAUSE: Duration = Duration::from_micros(50);
     const FIRST_REST: Duration = Duration::from_millis(2);
     const LAST_REST: Duration = Duration::from_millis(128);
-
-    /// The search indexes, with the settings that a line `loadmodule …/redisearch.so` names.
-    pub(crate) fn new(config: &Config) -> search::Search {
-        let search = search::Search::default();
-        for line in config.lines(settings::LOADMODULE) {
-            let Some((path, arguments)) = line.split_first() else { continue };
-            let file = path.rsplit(|byte| *byte == b'/').next().unwrap_or_default();
-            if file == b"redisearch.so" || file == b"search.so" {
-                search.options.load(arguments, |name, error| {
-                    tracing::warn!("the argument {} of loadmodule is left out: {error}", shown(name));
-                });
-            }
-        }
-        search
-    }
 
     /// Brings all indexes to the state of the keys, at `now` in milliseconds of Unix time, unless it `is_over` before. The caller holds no lock of
     /// a shard.
@@ -185,8 +169,8 @@ mod with {
 /// A server without the feature.
 #[cfg(not(feature = "search"))]
 mod without {
-    use crate::exec::Ctx;
-    use crate::exec::instance::Instance;
+    use crate::exec::core::Ctx;
+    use crate::exec::core::Instance;
 
     pub(crate) fn clear(_: &Instance) {}
 

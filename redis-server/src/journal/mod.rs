@@ -25,11 +25,11 @@ use std::sync::atomic::{AtomicU8, AtomicU64};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
-use draft::Draft;
-use stream::Stream;
 
 use crate::protocol::encode_command;
 use crate::types::SmallBytes;
+use draft::Draft;
+use stream::Stream;
 
 /// The users of the journal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,7 +47,7 @@ pub enum User {
 pub struct Standstill(());
 
 impl Standstill {
-    /// Only [`Exclusive`](crate::exec::exclusive::Exclusive) vouches for that, and tests.
+    /// Only [`Exclusive`](crate::exec::gate::Exclusive) vouches for that, and tests.
     pub(crate) fn vouched() -> Self {
         Self(())
     }

@@ -3,52 +3,14 @@
 //! A writer notes the key under the exclusive lock of its shard, before the change. The reader of the names locks the shard after it has
 //! taken them, and so finds the key as it is behind the change. Without a reader a writer looks at one flag.
 
-use std::collections::HashMap;
 use std::sync::atomic::Ordering::{Relaxed, SeqCst};
-use std::sync::atomic::{AtomicBool, AtomicU64};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use foldhash::fast::RandomState;
-
-use super::database::{Access, Database, Happening, Key};
+use super::database::Database;
 use super::entry::Entry;
+use super::key::{Access, Happening, Key};
 use super::table;
 use super::value::{Object, Value, ValueRef};
-
-/// Parts with a lock each, so that writers seldom wait for each other.
-const PARTS: usize = 16;
-
-/// Keys, each with the number of its last change.
-type Names = HashMap<Box<[u8]>, u64, RandomState>;
-
-/// The names of changed keys of a database.
-#[derive(Debug, Default)]
-pub(super) struct Changes {
-    is_on: AtomicBool,
-    /// All keys may have changed.
-    all: AtomicBool,
-    parts: [Mutex<Names>; PARTS],
-    /// Changes that were noted.
-    count: AtomicU64,
-}
-
-impl Changes {
-    fn part(&self, at: usize) -> MutexGuard<'_, Names> {
-        self.parts[at % PARTS].lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    #[cold]
-    fn add(&self, key: &[u8]) {
-        // The first and last bytes differ most between keys of one kind.
-        let hash = key.iter().rev().take(4).fold(key.len(), |hash, byte| hash.wrapping_mul(31) + usize::from(*byte));
-        let number = self.count.fetch_add(1, Relaxed);
-        let mut names = self.part(hash);
-        match names.get_mut(key) {
-            Some(known) => *known = number,
-            None => _ = names.insert(key.into(), number),
-        }
-    }
-}
+use crate::keyspace::parts::PARTS;
 
 /// The keys that have changed since the last look.
 #[derive(Debug, Default)]

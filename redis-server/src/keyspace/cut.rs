@@ -8,44 +8,16 @@
 //! So every entry of the cut is saved once, as it was, whatever moves, grows or goes meanwhile.
 
 use std::sync::atomic::Ordering::{Relaxed, SeqCst};
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize};
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, PoisonError};
 
-use super::database::{Database, Key};
+use super::database::Database;
 use super::entry::{EPOCH, Entry};
+use super::key::Key;
+use super::parts::Cut;
+use super::reaper::Removed;
 use super::table::{self, Table};
-use super::view::{Removed, View};
-
-/// Saves entries before they change. It is called under the exclusive lock of their shard.
-pub trait Saver: Send + Sync {
-    /// An entry of what was database `db` at the cut is about to change.
-    fn save(&self, db: usize, entry: &Entry);
-
-    /// Database `db`, by its number at the cut, is emptied. The receiver must save [`Removed::unsaved`].
-    fn save_removed(&self, db: usize, entries: Vec<Removed>);
-}
-
-/// The state that the databases of one server share.
-#[derive(Default)]
-pub struct Cut {
-    saver: RwLock<Option<Arc<dyn Saver>>>,
-    /// Whether there is a saver.
-    is_saving: AtomicBool,
-    /// How often two databases were exchanged.
-    swaps: AtomicU64,
-    /// Unsaved entries that slow calls have borrowed to change them.
-    lent: AtomicUsize,
-}
-
-/// The state of the cut in one database.
-#[derive(Default)]
-pub(super) struct Side {
-    cut: Arc<Cut>,
-    /// [`EPOCH`] or 0.
-    epoch: AtomicU32,
-    /// The number that the entries' database had at the cut.
-    number: AtomicUsize,
-}
+use super::view::View;
+use crate::keyspace::Saver;
 
 /// Where a walk through the unsaved entries of a shard stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,74 +28,6 @@ pub enum Walk {
     At(u64),
     /// All of the shard's entries are saved.
     Done,
-}
-
-impl Cut {
-    /// Begins a snapshot of all these databases, in which nobody changes anything meanwhile; the last one has ended.
-    pub fn begin(databases: &[Database], saver: Arc<dyn Saver>) {
-        let Some(first) = databases.first() else { return };
-        let cut = &first.cut.cut;
-        *cut.saver.write().unwrap_or_else(PoisonError::into_inner) = Some(saver);
-        cut.is_saving.store(true, SeqCst);
-        for (number, database) in databases.iter().enumerate() {
-            database.cut.number.store(number, SeqCst);
-            database.cut.epoch.fetch_xor(EPOCH, SeqCst);
-        }
-    }
-
-    /// Ends it: every entry is saved.
-    pub fn end(databases: &[Database]) {
-        let Some(first) = databases.first() else { return };
-        let cut = &first.cut.cut;
-        cut.is_saving.store(false, SeqCst);
-        *cut.saver.write().unwrap_or_else(PoisonError::into_inner) = None;
-    }
-
-    /// How often two of these databases were exchanged: a walk through all of them has missed nothing if that is the same
-    /// before and behind it.
-    pub fn swaps(databases: &[Database]) -> u64 {
-        databases.first().map_or(0, |first| first.cut.cut.swaps.load(SeqCst))
-    }
-
-    /// Whether every entry is in its place: a walk does not meet those that are lent to be changed before they are saved.
-    pub fn is_settled(databases: &[Database]) -> bool {
-        databases.first().is_none_or(|first| first.cut.cut.lent.load(SeqCst) == 0)
-    }
-
-    #[cold]
-    fn with_saver(&self, work: impl FnOnce(&dyn Saver)) {
-        if let Some(saver) = &*self.saver.read().unwrap_or_else(PoisonError::into_inner) {
-            work(&**saver);
-        }
-    }
-}
-
-impl Side {
-    pub(super) fn new(cut: Arc<Cut>) -> Self {
-        Self { cut, ..Self::default() }
-    }
-
-    /// That of a database whose entries are to take the place of this one's, before the next cut.
-    pub(super) fn sibling(&self) -> Self {
-        Self {
-            cut: Arc::clone(&self.cut),
-            epoch: AtomicU32::new(self.epoch()),
-            number: AtomicUsize::new(self.number.load(SeqCst)),
-        }
-    }
-
-    /// The epoch bit that marks entries as saved.
-    #[inline]
-    pub(super) fn epoch(&self) -> u32 {
-        self.epoch.load(Relaxed)
-    }
-
-    /// The entries were exchanged with another database's.
-    pub(super) fn swap(&self, other: &Self) {
-        let number = self.number.load(SeqCst);
-        self.number.store(other.number.swap(number, SeqCst), SeqCst);
-        self.cut.swaps.fetch_add(1, SeqCst);
-    }
 }
 
 impl Database {
@@ -242,3 +146,36 @@ impl View<'_> {
 
 #[cfg(test)]
 mod tests;
+
+impl Cut {
+    /// Begins a snapshot of all these databases, in which nobody changes anything meanwhile; the last one has ended.
+    pub fn begin(databases: &[Database], saver: Arc<dyn Saver>) {
+        let Some(first) = databases.first() else { return };
+        let cut = &first.cut.cut;
+        *cut.saver.write().unwrap_or_else(PoisonError::into_inner) = Some(saver);
+        cut.is_saving.store(true, SeqCst);
+        for (number, database) in databases.iter().enumerate() {
+            database.cut.number.store(number, SeqCst);
+            database.cut.epoch.fetch_xor(EPOCH, SeqCst);
+        }
+    }
+
+    /// Ends it: every entry is saved.
+    pub fn end(databases: &[Database]) {
+        let Some(first) = databases.first() else { return };
+        let cut = &first.cut.cut;
+        cut.is_saving.store(false, SeqCst);
+        *cut.saver.write().unwrap_or_else(PoisonError::into_inner) = None;
+    }
+
+    /// How often two of these databases were exchanged: a walk through all of them has missed nothing if that is the same
+    /// before and behind it.
+    pub fn swaps(databases: &[Database]) -> u64 {
+        databases.first().map_or(0, |first| first.cut.cut.swaps.load(SeqCst))
+    }
+
+    /// Whether every entry is in its place: a walk does not meet those that are lent to be changed before they are saved.
+    pub fn is_settled(databases: &[Database]) -> bool {
+        databases.first().is_none_or(|first| first.cut.cut.lent.load(SeqCst) == 0)
+    }
+}

@@ -8,70 +8,22 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use arrayvec::ArrayVec;
 use foldhash::quality::RandomState;
 
-use super::changes::Changes;
-use super::cut::{self, Cut};
 use super::entry::Entry;
-use super::fields::Expired;
-use super::hidden::Hidden;
 use super::interest::Interests;
-use super::loan::Loans;
+use super::key::Access;
+use super::parts::{Changes, Cut, Expired, Hidden, Loans};
 use super::reaper::Reaper;
 use super::shards::{Deadlines, Guard, Shards};
 use super::table::{self, Table};
 use super::usage::{self, Usage};
 use super::view::View;
 use crate::cluster::{SLOTS, slot_of};
-use crate::types::SmallBytes;
+use crate::keyspace::parts::Side;
+use crate::keyspace::{Happening, Key};
 
 /// Expiring keys per shard, and shards, that the estimated mean time to live looks at.
 const TTL_SAMPLE: usize = 8;
 const TTL_SHARDS: usize = 256;
-
-/// How a command uses a key.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Access {
-    /// It only reads: others may read at the same time.
-    Read,
-    /// It may change the key.
-    Write,
-}
-
-/// A key of a call, hashed once.
-#[derive(Clone, Copy, Debug)]
-pub struct Key<'a> {
-    /// The key's bytes.
-    pub bytes: &'a [u8],
-    pub(super) hash: u64,
-    pub(super) shard: u32,
-    /// Position of the shard's guard in the view that has locked it; [`UNPLACED`] until then.
-    pub(super) guard: u32,
-    /// Bucket of the shard's table in which the entry was, when it was prefetched; [`UNPLACED`] if it was not. The table may
-    /// have changed since.
-    pub(super) bucket: u32,
-}
-
-/// The guard of a key that was hashed on its own: the view searches for it.
-pub(super) const UNPLACED: u32 = u32::MAX;
-
-impl<'a> Key<'a> {
-    /// A key that is in no view yet.
-    #[inline]
-    pub(super) fn new(bytes: &'a [u8], hash: u64, shard: u32) -> Self {
-        Self { bytes, hash, shard, guard: UNPLACED, bucket: UNPLACED }
-    }
-
-    /// Number of the shard that holds it.
-    #[inline]
-    pub fn shard(&self) -> u32 {
-        self.shard
-    }
-
-    /// Its hash.
-    #[inline]
-    pub fn hash(&self) -> u64 {
-        self.hash
-    }
-}
 
 /// One numbered database: its entries, in shards, and what else hangs on its keys.
 ///
@@ -99,37 +51,10 @@ pub struct Database {
     /// Entries that hold hashes of which fields expire. Entries of an emptied database belong to another counter until they are freed.
     pub(super) with_fields: Mutex<Arc<AtomicUsize>>,
     usage: usage::Shared,
-    pub(super) cut: cut::Side,
+    pub(super) cut: Side,
     /// Whether an entry was ever given a deadline.
     deadlines: AtomicBool,
     listener: OnceLock<Listener>,
-}
-
-/// An event that a database itself causes, independent of a command.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Happening<'a> {
-    /// Its time was over when somebody looked for it; its entry is removed by now, or will be.
-    Expired,
-    /// Its entry was removed because memory was short.
-    Evicted,
-    /// Its entry was removed for one of these reasons: to make room, if it `is_evicted`.
-    Gone {
-        /// Whether memory was short; else its time was over.
-        is_evicted: bool,
-    },
-    /// A command that only reads has met its entry, whose time is over and which is removed later.
-    Met,
-    /// A command that reads has not found it.
-    Missed,
-    /// It has an entry, and had none before.
-    Added,
-    /// Fields of its hash were removed because their time was over.
-    FieldsExpired {
-        /// Which.
-        fields: &'a [SmallBytes],
-        /// Whether they were the last ones, so that the entry is removed, too.
-        is_last: bool,
-    },
 }
 
 /// Is told of keys.
@@ -157,7 +82,7 @@ impl Database {
             expired_fields: AtomicU64::new(0),
             with_fields: Mutex::default(),
             usage: usage::Shared::default(),
-            cut: cut::Side::default(),
+            cut: Side::default(),
             deadlines: AtomicBool::new(false),
             listener: OnceLock::new(),
         }
@@ -184,7 +109,7 @@ impl Database {
 
     /// The same, one of several that snapshots show together.
     pub fn with_cut(self, cut: Arc<Cut>) -> Self {
-        Self { cut: cut::Side::new(cut), ..self }
+        Self { cut: Side::new(cut), ..self }
     }
 
     /// Frees an entry that was taken out, without holding up those who wait for a lock.

@@ -1,7 +1,8 @@
 //! Entries that might be evicted, and taking one out.
 
-use super::database::{Access, Database, Key};
+use super::database::Database;
 use super::entry::Entry;
+use super::key::{Access, Key};
 use super::table;
 
 /// Random shards whose lengths tell how many entries a shard may have.

@@ -3,22 +3,16 @@
 //! A shard's index of deadlines has a record for each hash of which fields expire: the time of the first one, and the hash
 //! of its key. The hash knows by which record it is watched; all other records are stale.
 
-use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::sync::atomic::AtomicUsize;
+use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, MutexGuard, PoisonError};
 
-use super::database::{Database, Happening, Key};
+use super::database::Database;
 use super::entry::Entry;
+use super::key::{Happening, Key};
 use super::table::{self, Table};
 use super::view::View;
 use crate::types::SmallBytes;
-
-/// The expired entries and fields that were removed from a shard.
-pub struct Expired {
-    /// Entries, to be dropped without the shard's lock.
-    pub entries: Vec<Entry>,
-    /// Whether nothing else is due, or somebody holds the shard's lock.
-    pub is_done: bool,
-}
 
 impl View<'_> {
     /// Must follow every change by which a field of the hash at `key` expires earlier than any did.

@@ -1,36 +1,12 @@
 //! Slots whose keys are on their way to this node. The keys are invisible, and neither expire nor are evicted, as the source node decides
 //! on both.
 
-use std::sync::OnceLock;
-use std::sync::atomic::AtomicU64;
-use std::sync::atomic::Ordering::{Relaxed, SeqCst};
+use std::sync::atomic::Ordering::SeqCst;
 
 use super::database::Database;
 use super::entry::Entry;
 use super::table;
 use super::view::View;
-use crate::cluster::SLOTS;
-
-/// A bit for each slot, once there was one.
-#[derive(Debug, Default)]
-pub(super) struct Hidden(OnceLock<Box<[AtomicU64]>>);
-
-impl Hidden {
-    /// Whether a shard is hidden, which is a slot then.
-    #[inline]
-    pub(super) fn has(&self, shard: usize) -> bool {
-        self.0.get().is_some_and(|words| words[shard / 64].load(Relaxed) >> (shard % 64) & 1 != 0)
-    }
-
-    fn words(&self) -> &[AtomicU64] {
-        self.0.get_or_init(|| (0..SLOTS / 64).map(|_| AtomicU64::new(0)).collect())
-    }
-
-    fn slots(&self) -> impl Iterator<Item = usize> {
-        let words = self.0.get().into_iter().flat_map(|words| words.iter().enumerate());
-        words.filter(|(_, word)| word.load(Relaxed) != 0).flat_map(|(at, _)| at * 64..at * 64 + 64)
-    }
-}
 
 impl Database {
     /// Walks, counts and chance pass by the keys of these slots from now on.

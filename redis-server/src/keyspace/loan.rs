@@ -9,66 +9,16 @@
 //! ([`Database::lend`](View::lend) says what must hold).
 #![allow(unsafe_code, reason = "one entry is read by a slow call and by others, and no lock says for how long")]
 
-use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-
 use dashmap::SharedValue;
 
-use super::database::{Access, Database, Key};
+use super::database::Database;
 use super::entry::Entry;
+use super::key::{Access, Key};
 use super::shards::{self, Guard};
 use super::table::{self, Table};
 use super::value::{Object, Value, ValueRef};
 use super::view::View;
-
-/// Hashes of keys, in ascending order, each once, and whether what they hold may be changed.
-type Hashes = Arc<[(u64, Access)]>;
-
-fn access(hashes: &Hashes, hash: u64) -> Option<Access> {
-    hashes.binary_search_by_key(&hash, |(hash, _)| *hash).ok().map(|at| hashes[at].1)
-}
-
-/// The current loans of a database.
-#[derive(Debug, Default)]
-pub(super) struct Loans {
-    /// Number of loans: most of the time there is none.
-    count: AtomicUsize,
-    hashes: Mutex<Vec<Hashes>>,
-}
-
-impl Loans {
-    fn list(&self) -> MutexGuard<'_, Vec<Hashes>> {
-        self.hashes.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Whether the entry of a key with this hash is lent; exact under its shard's exclusive lock.
-    #[inline]
-    pub(super) fn has(&self, hash: u64) -> bool {
-        self.count.load(Relaxed) != 0 && self.list().iter().any(|hashes| access(hashes, hash).is_some())
-    }
-
-    /// [`Loans::has`], for this use.
-    pub(super) fn has_for(&self, hash: u64, wanted: Access) -> bool {
-        self.list().iter().any(|hashes| access(hashes, hash) == Some(wanted))
-    }
-
-    /// Whether anything is lent.
-    pub(super) fn has_any(&self) -> bool {
-        self.count.load(Relaxed) != 0
-    }
-
-    /// To be called before any of the shards is locked to lend from it: so whoever locks it later knows.
-    fn add(&self, hashes: &Hashes) {
-        self.list().push(Arc::clone(hashes));
-        self.count.fetch_add(1, Relaxed);
-    }
-
-    /// To be called when all is given back.
-    fn remove(&self, hashes: &Hashes) {
-        self.list().retain(|other| !Arc::ptr_eq(other, hashes));
-        self.count.fetch_sub(1, Relaxed);
-    }
-}
+use crate::keyspace::parts::{Hashes, access};
 
 /// The entries that one call has borrowed.
 pub(super) struct Loan<'a> {

@@ -1,6 +1,6 @@
 //! A few keys in the order in which their shards are locked.
 
-use super::database::{Access, Key};
+use super::key::{Access, Key};
 
 /// Most keys that are put in order: as many as a window has.
 pub(super) const FEW: usize = 32;

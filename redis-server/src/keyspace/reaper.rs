@@ -9,10 +9,10 @@ use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::sync::mpsc::{self, SendError, Sender, SyncSender};
 use std::sync::{Arc, OnceLock};
 
-use crate::threads::{self, OnPanic};
-
 use super::entry::Entry;
-use super::view::Removed;
+use super::table::Table;
+use crate::keyspace::table;
+use crate::threads::{self, OnPanic};
 
 /// Removed data that takes long to free.
 pub enum Garbage {
@@ -211,6 +211,29 @@ impl Drop for Done<'_> {
 impl std::fmt::Debug for Reaper {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Reaper").field("pending", &self.pending()).finish_non_exhaustive()
+    }
+}
+
+/// Entries taken out of a shard; dropping it may take long for many.
+pub struct Removed {
+    pub(super) table: Table,
+    pub(super) epoch: u32,
+}
+
+impl Removed {
+    /// Number of entries.
+    pub fn len(&self) -> usize {
+        self.table.len()
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.table.is_empty()
+    }
+
+    /// Those that a snapshot in the making has not saved.
+    pub fn unsaved(&self) -> impl Iterator<Item = &Entry> {
+        table::entries(&self.table).filter(|entry| entry.is_unsaved(self.epoch))
     }
 }
 

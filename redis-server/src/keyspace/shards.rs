@@ -1,16 +1,17 @@
 //! The parts of a database, each with its own lock: a table, and what hangs on its keys.
 
 use std::ops::{Deref, DerefMut};
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::{AtomicU32, AtomicU64};
 use std::sync::{Mutex, MutexGuard};
 
 use dashmap::{DashMap, RwLockReadGuard, RwLockWriteGuard};
 use foldhash::quality::RandomState;
 
-use super::database::Access;
 use super::entry::Entry;
 use super::expire::ExpiryIndex;
 use super::interest::Interest;
+use super::key::Access;
 use super::table::Table;
 
 /// The shards of a database. Their tables are DashMap's, reached by position.

@@ -1,7 +1,7 @@
 //! The place of one key: looked up once, it is read, changed, filled or emptied.
 
-use super::database::{Happening, Key, UNPLACED};
 use super::entry::Entry;
+use super::key::{Happening, Key, UNPLACED};
 use super::table;
 use super::value::Value;
 use super::view::View;

@@ -1,9 +1,11 @@
 //! Operations of a cluster node on a whole hash slot, which is a shard of its database ([`Database::by_slot`]).
 
-use super::database::{Access, Database, Happening, Key};
+use super::database::Database;
 use super::entry::Entry;
+use super::key::{Access, Happening, Key};
+use super::reaper::Removed;
 use super::table;
-use super::view::{Removed, View};
+use super::view::View;
 
 impl Database {
     /// Number of keys of a slot, expired ones that nobody has met yet included.

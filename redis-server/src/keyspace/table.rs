@@ -10,8 +10,8 @@
 use dashmap::SharedValue;
 use hashbrown::raw::{Bucket, RawTable};
 
-use super::database::Key;
 use super::entry::Entry;
+use super::key::Key;
 
 /// One bucket: the entry, and DashMap's (empty) value.
 pub(super) type Slot = (Entry, SharedValue<()>);

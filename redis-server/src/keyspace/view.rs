@@ -5,8 +5,9 @@ use std::sync::MutexGuard;
 
 use smallvec::SmallVec;
 
-use super::database::{Access, Database, Happening, Key, UNPLACED};
+use super::database::Database;
 use super::entry::Entry;
+use super::key::{Access, Happening, Key, UNPLACED};
 use super::loan::Loan;
 use super::order::{self, Order};
 use super::shards::{Guard, Shards};
@@ -14,6 +15,7 @@ use super::table::{self, Table};
 use super::usage::Trace;
 use super::value::{Object, Value, ValueRef};
 use crate::cluster::SLOTS;
+use crate::keyspace::Removed;
 
 /// Expired entries that one view remembers; others wait for the periodic removal.
 const MET_MAX: usize = 1024;
@@ -773,28 +775,5 @@ impl<'a> View<'a> {
     #[inline]
     pub fn value(&self, key: &Key<'_>) -> Option<ValueRef<'_>> {
         self.get(key).map(Entry::value)
-    }
-}
-
-/// Entries taken out of a shard; dropping it may take long for many.
-pub struct Removed {
-    pub(super) table: Table,
-    pub(super) epoch: u32,
-}
-
-impl Removed {
-    /// Number of entries.
-    pub fn len(&self) -> usize {
-        self.table.len()
-    }
-
-    /// Whether there is none.
-    pub fn is_empty(&self) -> bool {
-        self.table.is_empty()
-    }
-
-    /// Those that a snapshot in the making has not saved.
-    pub fn unsaved(&self) -> impl Iterator<Item = &Entry> {
-        table::entries(&self.table).filter(|entry| entry.is_unsaved(self.epoch))
     }
 }

@@ -83,6 +83,11 @@ impl fmt::Display for Error {
 impl std::error::Error for Error {}
 
 impl Error {
+    /// The redirection of a client to another server.
+    pub fn redirect(host: &str, port: u16) -> Self {
+        Self::Elsewhere(format!("REDIRECT {host}:{port}"))
+    }
+
     /// Writes depend on how many replicas there are (`min-replicas-to-write`).
     pub const TOO_FEW_REPLICAS: Self = Self::Static("NOREPLICAS Not enough good replicas to write.");
 

@@ -7,9 +7,9 @@ use bytes::Bytes;
 
 use super::conn::{Conn, Progress, TURN_INPUT, TURN_TIME};
 use crate::clients::client::flag;
-use crate::exec::dispatch::Passed;
-use crate::exec::pipeline::{Received, Runner, SEND_EARLY};
-use crate::exec::worker::Scratch;
+use crate::exec::core::Scratch;
+use crate::exec::run::outcome::Passed;
+use crate::exec::run::pipeline::{Received, Runner, SEND_EARLY};
 
 /// Arguments that a worker keeps room for between batches.
 const SPANS_KEPT: usize = 4 * 1024;

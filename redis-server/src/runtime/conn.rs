@@ -16,23 +16,19 @@ use server_runtime::{Connection, Peer, Place, Stream};
 use tokio::io::AsyncWrite as _;
 use tokio::time::Sleep;
 
-use super::housekeeping;
-use super::import;
 use super::output::Output;
-use super::replica;
+use super::{housekeeping, import, replica};
 use crate::clients::client::{ClientShared, End, flag};
 use crate::clients::output_limit::{self, OutputGuard};
 use crate::config::settings;
-use crate::exec::blocking::Waiting;
-use crate::exec::client_eviction;
-use crate::exec::clock::now_ms;
-use crate::exec::exclusive::Held;
-use crate::exec::panics;
-use crate::exec::permission;
-use crate::exec::pipeline::Pipeline;
-use crate::exec::script::{self, Interrupted};
-use crate::exec::session::{ConnectedClient, Finished, Pending};
-use crate::exec::worker::{Scratch, Worker};
+use crate::exec::core::clock::now_ms;
+use crate::exec::core::{Scratch, Worker};
+use crate::exec::gate::Held;
+use crate::exec::run::outcome::{Finished, Interrupted, Pending};
+use crate::exec::run::parked::Waiting;
+use crate::exec::run::pipeline::Pipeline;
+use crate::exec::run::session::ConnectedClient;
+use crate::exec::run::{alone, client_eviction, panics, permission};
 use crate::process;
 use crate::protocol::Reply;
 use crate::protocol::error::Error;
@@ -528,7 +524,7 @@ impl Conn {
         self.lend(interrupted.pending);
         let worker = Rc::clone(&self.worker);
         tokio::task::spawn_local(async move {
-            while script::go_on(&worker) {
+            while alone::go_on(&worker) {
                 tokio::task::yield_now().await;
             }
         });

@@ -6,12 +6,8 @@ use std::sync::Arc;
 
 use crate::command::OwnedArgs;
 use crate::config::settings;
-use crate::exec::Ctx;
-use crate::exec::dispatch::{self, Call};
-use crate::exec::instance::Instance;
-use crate::exec::script;
-use crate::exec::window;
-use crate::exec::worker::Worker;
+use crate::exec::core::{Call, Ctx, Instance, Worker, resolve};
+use crate::exec::run::invoke;
 use crate::process;
 use crate::protocol::Reply;
 
@@ -54,10 +50,10 @@ fn state(instance: &Arc<Instance>, client: u64, text: &mut Vec<u8>) {
 fn answer(worker: &Worker, words: &[&str]) -> Vec<u8> {
     let mut args = OwnedArgs::default();
     words.iter().for_each(|word| args.push(word.as_bytes()));
-    let Some(row) = dispatch::find(&worker.instance, args.args()) else { return Vec::new() };
-    let (mut reply, mut client) = (Reply::default(), script::nobody(worker));
+    let Some(row) = resolve::find(&worker.instance, args.args()) else { return Vec::new() };
+    let (mut reply, mut client) = (Reply::default(), worker.nobody());
     let mut cx = Ctx::new(worker, worker.instance.database(0).lock_none(worker.now_ms()), &mut reply, &mut client);
-    window::invoke(&mut cx, &Call { row, args: args.args() });
+    invoke::invoke(&mut cx, &Call { row, args: args.args() });
     drop(cx);
     let said = reply.to_vec();
     let line_end = said.iter().position(|byte| *byte == b'\n').map_or(0, |at| at + 1);

@@ -5,11 +5,11 @@ use std::time::{Duration, Instant};
 
 use crate::commands;
 use crate::config::settings;
-use crate::exec::clock::{Tick, now_ms};
+use crate::exec::core::Worker;
+use crate::exec::core::clock::{Tick, now_ms};
 use crate::exec::eviction::{self, Room};
-use crate::exec::later;
+use crate::exec::run::slow;
 use crate::exec::snapshot;
-use crate::exec::worker::Worker;
 use crate::keyspace::{Entry, Garbage};
 
 /// Expired keys that one visit to a shard removes: its lock is held for some ten microseconds.
@@ -34,7 +34,7 @@ pub(super) async fn run(worker: Rc<Worker>) {
         if !worker.instance.exclusive.is_loading() {
             snapshot::begin_if_due(&worker.instance);
             worker.instance.replication.run(&worker.instance, now_ms());
-            later::serve(&worker);
+            slow::serve_due(&worker);
             #[cfg(feature = "search")]
             commands::end_idle_indexes(&worker);
         }

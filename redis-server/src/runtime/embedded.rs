@@ -6,8 +6,8 @@
 //! use redis_server::commands::TABLE;
 //! use redis_server::config::Config;
 //! use redis_server::runtime::embedded::Session;
-//! use redis_server::exec::instance::Instance;
-//! use redis_server::exec::worker::Worker;
+//! use redis_server::exec::core::Instance;
+//! use redis_server::exec::core::Worker;
 //!
 //! let instance = Arc::new(Instance::new(Arc::new(Config::default()), &TABLE));
 //! let worker = Rc::new(Worker::new(instance));
@@ -27,14 +27,12 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
 
 use crate::clients::client::{ClientShared, End};
-use crate::exec::clock::now_ms;
-use crate::exec::dispatch::Passed;
-use crate::exec::instance::Instance;
-use crate::exec::later;
-use crate::exec::panics;
-use crate::exec::pipeline::{Pipeline, Received, Runner};
-use crate::exec::session::ConnectedClient;
-use crate::exec::worker::Worker;
+use crate::exec::core::clock::now_ms;
+use crate::exec::core::{Instance, Worker};
+use crate::exec::run::outcome::Passed;
+use crate::exec::run::pipeline::{Pipeline, Received, Runner};
+use crate::exec::run::session::ConnectedClient;
+use crate::exec::run::{panics, slow};
 use crate::protocol::{Reply, Span};
 
 /// Most keys that [`expire`] removes from one shard under one lock.
@@ -164,7 +162,7 @@ impl Session {
     /// Ends the wait if its answer has come, or its deadline.
     fn end_wait(&mut self) {
         let Some(mut waiting) = self.client.waiting.take() else { return };
-        later::serve(&self.worker);
+        slow::serve_due(&self.worker);
         let answer = match waiting.answer.try_recv() {
             Ok(answer) => answer,
             Err(_) if waiting.deadline.is_some_and(|deadline| deadline <= now_ms()) && waiting.parked.abandon() => {

@@ -10,10 +10,9 @@ use server_runtime::Shutdown;
 
 use crate::clients::client::flag;
 use crate::config::settings;
-use crate::exec::clock::now_ms;
-use crate::exec::instance::Instance;
-use crate::exec::worker::Worker;
-use crate::exec::workers::{Asked, Member};
+use crate::exec::core::clock::now_ms;
+use crate::exec::core::workers::{Asked, Member};
+use crate::exec::core::{Instance, Worker};
 use crate::observe::memory::{self, Excess, Wanted};
 
 /// Time between two looks at all clients.

@@ -14,8 +14,8 @@ use tokio::sync::mpsc::Sender;
 use crate::clients::client::End;
 use crate::cluster::moves::Order;
 use crate::exec::cluster::{Landing, Line};
-use crate::exec::session::ConnectedClient;
-use crate::exec::worker::Worker;
+use crate::exec::core::Worker;
+use crate::exec::run::session::ConnectedClient;
 
 /// Bytes that are read at once.
 const READ: usize = 256 * 1024;

@@ -11,7 +11,7 @@ use tokio::io::{AsyncRead, AsyncReadExt as _, ReadBuf};
 use super::conn::{Conn, Progress, TURN_INPUT};
 use crate::clients::client::flag;
 use crate::config::settings;
-use crate::exec::worker::Scratch;
+use crate::exec::core::Scratch;
 
 /// Input that is moved to the head of the shared buffer to be completed there; longer input gets a buffer of its own.
 const MAX_TAIL: usize = 16 * 1024;

@@ -6,12 +6,11 @@ use std::sync::atomic::Ordering::Relaxed;
 use server_runtime::metrics::{family, sample};
 
 use crate::commands::REGISTRY;
-use crate::exec::clock::now_ms;
-use crate::exec::instance::Instance;
+use crate::exec::core::Instance;
+use crate::exec::core::clock::now_ms;
 use crate::exec::replication::{LinkStage, Replica};
-use crate::observe::Log;
-use crate::observe::memory;
 use crate::observe::stats::{CommandStats, WorkerStats};
+use crate::observe::{Log, memory};
 
 /// Nanoseconds of a second.
 const NANOS: f64 = 1e9;

@@ -10,7 +10,7 @@ use bytes::{Buf, Bytes};
 use server_runtime::Stream;
 use tokio::io::AsyncWrite;
 
-use crate::exec::instance::Instance;
+use crate::exec::core::Instance;
 use crate::keyspace::Garbage;
 use crate::protocol::Reply;
 

@@ -14,10 +14,10 @@ use super::conn::{TURN_OUTPUT, end_turn};
 use super::output::Output;
 use crate::clients::client::End;
 use crate::clients::output_limit::OutputGuard;
-use crate::exec::clock::now_ms;
+use crate::exec::core::Worker;
+use crate::exec::core::clock::now_ms;
 use crate::exec::replication::{Link, Next};
-use crate::exec::session::ConnectedClient;
-use crate::exec::worker::Worker;
+use crate::exec::run::session::ConnectedClient;
 
 /// Bytes that are taken for the socket at once.
 const WINDOW: usize = 256 * 1024;

@@ -17,13 +17,11 @@ use crate::clients::acl;
 use crate::commands::TABLE;
 use crate::config::tls::{self, TlsError};
 use crate::config::{Config, settings};
-use crate::exec::CommandTable;
 use crate::exec::aof;
-use crate::exec::instance::Instance;
-use crate::exec::session::ConnectedClient;
+use crate::exec::core::{CommandTable, Instance, Worker};
+use crate::exec::gate::Still;
+use crate::exec::run::session::ConnectedClient;
 use crate::exec::snapshot::{self, LoadError};
-use crate::exec::still::Still;
-use crate::exec::worker::Worker;
 use crate::observe::memory;
 use crate::process::Process;
 use crate::threads::{self, OnPanic};
@@ -157,7 +155,7 @@ impl std::error::Error for StartError {}
 /// # Errors
 /// [`StartError`]: a place to listen that cannot be had, TLS files that cannot be used, files that cannot be looked at.
 ///
-/// [`wait`]: crate::exec::loading::Loading::wait
+/// [`wait`]: crate::exec::core::loading::Loading::wait
 pub fn start(
     config: Config,
     signals: Option<Signals>,
@@ -171,7 +169,7 @@ pub fn start(
         instance.own_process(process);
         show(&instance);
     }
-    if let Err(error) = instance.oom_score.apply(&instance) {
+    if let Err(error) = instance.set_oom_score() {
         tracing::warn!("oom-score-adj cannot be set: {error}");
     }
     let config = &instance.config;
@@ -180,7 +178,7 @@ pub fn start(
     if size < config.uint(settings::LOADING_PROCESS_EVENTS_INTERVAL_BYTES) {
         instance.loading.begin_again(size);
         load(&instance).map_err(StartError::Load)?;
-        instance.replication.begin(&instance, &Still::before_service(&instance));
+        instance.replication.begin(&instance, &Still::before_service(&instance.exclusive));
         return prepared.serve(signals);
     }
     instance.exclusive.begin_loading();
@@ -208,7 +206,7 @@ fn load_while_serving(instance: &Arc<Instance>) {
         return instance.loading.give_up();
     }
     if result.is_ok() {
-        instance.replication.begin(instance, &Still::before_service(instance));
+        instance.replication.begin(instance, &Still::before_service(&instance.exclusive));
         instance.exclusive.end_loading();
     }
     instance.loading.end(result);

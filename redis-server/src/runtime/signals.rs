@@ -6,7 +6,7 @@ use server_runtime::{Error, Handle, Signals};
 use tokio::signal::unix::{SignalKind, signal};
 
 use crate::config::settings;
-use crate::exec::instance::Instance;
+use crate::exec::core::Instance;
 use crate::exec::snapshot::{self, Leave, SaveAtEnd, Shutdown, prepare_shutdown};
 
 /// The values of `shutdown-on-sigint` and `shutdown-on-sigterm`.

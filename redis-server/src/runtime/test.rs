@@ -23,7 +23,8 @@ use std::error::Error;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering::Relaxed;
 use std::{fmt, fs, io, iter, process};
 
 use server_runtime::{Listen, Running};
@@ -31,7 +32,7 @@ use server_runtime::{Listen, Running};
 use super::service::{StartError, start_at};
 use crate::config::settings::CLUSTER_ENABLED;
 use crate::config::{Config, ConfigError, Launch};
-use crate::exec::instance::Instance;
+use crate::exec::core::Instance;
 
 /// The differences from a server's defaults: one test's server is one of many on its machine.
 const SETTINGS: &[(&str, &str)] = &[("workers", "1"), ("save", ""), ("enable-debug-command", "yes")];

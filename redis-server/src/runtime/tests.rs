@@ -11,9 +11,7 @@ use super::service::start_with;
 use crate::command::{Args, Result};
 use crate::commands::TABLE;
 use crate::config::{Config, Launch};
-use crate::exec::instance::Instance;
-use crate::exec::worker::Worker;
-use crate::exec::{CommandTable, Ctx};
+use crate::exec::core::{CommandTable, Ctx, Instance, Worker};
 
 /// How long anything may take on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(20);

@@ -4,7 +4,8 @@ use query_engine::{Datum, Document, FieldId, FieldKind, Language, Value};
 
 use super::definition::{self, Definition, SourceField};
 use crate::keyspace::{Entry, ValueRef};
-use crate::types::json::{Json, Kind, Node, Number, Path};
+use crate::types::json::Json;
+use crate::types::json::{Kind, Node, Number, Path};
 
 /// The values of a document, without the lock of its shard.
 #[derive(Debug)]

@@ -26,6 +26,8 @@ pub use extract::{listed, property, shown};
 pub use feed::Progress;
 pub use options::{OptionError, Options, SETTINGS, Setting, UNLIMITED};
 
+use crate::config::Config;
+use crate::config::settings;
 use std::collections::BTreeMap;
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::{Relaxed, SeqCst};
@@ -102,6 +104,24 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Search {
+    /// No indexes yet, with the settings that a line `loadmodule …/redisearch.so` names.
+    pub fn new(config: &Config) -> Self {
+        let search = Self::default();
+        for line in config.lines(settings::LOADMODULE) {
+            let Some((path, arguments)) = line.split_first() else { continue };
+            let file = path.rsplit(|byte| *byte == b'/').next().unwrap_or_default();
+            if file == b"redisearch.so" || file == b"search.so" {
+                search.options.load(arguments, |name, error| {
+                    tracing::warn!(
+                        "the argument {} of loadmodule is left out: {error}",
+                        crate::protocol::error::shown(name)
+                    );
+                });
+            }
+        }
+        search
+    }
+
     /// Whether there is any index.
     pub fn has_indexes(&self) -> bool {
         !self.read_catalog().is_empty()

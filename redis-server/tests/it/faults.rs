@@ -9,7 +9,7 @@ use std::process::Command;
 use std::sync::Arc;
 
 use redis_server::commands::TABLE;
-use redis_server::exec::instance::Instance;
+use redis_server::exec::core::Instance;
 use redis_server::exec::snapshot;
 use rustix::process::Signal;
 

@@ -4,12 +4,11 @@
 //! found must be the numbers from one to some last one, in all of its keys, and that one was acknowledged last, or came behind it. Others
 //! add to a list of their own as fast as they are answered, each in another way.
 
-use std::fs;
 use std::io::Write;
 use std::os::unix::net::UnixStream;
 use std::process::Command;
-use std::thread;
 use std::time::Duration;
+use std::{fs, thread};
 
 use rustix::process::Signal;
 use test_peers::skip;

@@ -6,8 +6,7 @@ use std::sync::Arc;
 
 use redis_server::commands::TABLE;
 use redis_server::config::{Caller, Config};
-use redis_server::exec::instance::Instance;
-use redis_server::exec::worker::Worker;
+use redis_server::exec::core::{Instance, Worker};
 use redis_server::runtime::embedded::Session;
 
 use crate::support::Random;

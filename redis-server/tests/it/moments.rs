@@ -1,22 +1,20 @@
 //! Each file that is written while the server goes on shows one moment of the journal: its data equals the effect of all commands before
 //! the cut.
 
-use std::fs;
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, mpsc};
-use std::thread;
 use std::time::Duration;
+use std::{fs, thread};
 
 use redis_server::commands::TABLE;
 use redis_server::exec::aof;
-use redis_server::exec::exclusive::{Alone, Exclusive};
-use redis_server::exec::instance::Instance;
+use redis_server::exec::core::{Instance, Worker};
+use redis_server::exec::gate::Alone;
 use redis_server::exec::snapshot::{self, Format, Job, Purpose};
-use redis_server::exec::worker::Worker;
 use redis_server::journal::User;
 use redis_server::persistence::SnapshotFile;
 use redis_server::persistence::disk::{Disk, RealDisk};
@@ -188,7 +186,7 @@ fn a_snapshot_is_what_the_journal_says_up_to_its_cut() {
     let folder = tempfile::tempdir().unwrap();
     let server = Server::shuffled();
     let instance = &server.instance;
-    instance.journal.turn_on(User::Aof, &Exclusive::stop(instance).unwrap());
+    instance.journal.turn_on(User::Aof, &instance.exclusive.stop().unwrap());
     let mut reader = instance.journal.reader(|| {});
     let mut client = server.connect();
     open_accounts(&mut client.stream);

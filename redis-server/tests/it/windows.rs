@@ -6,8 +6,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use redis_server::commands::{REGISTRY, TABLE};
-use redis_server::exec::instance::Instance;
-use redis_server::exec::worker::Worker;
+use redis_server::exec::core::{Instance, Worker};
 use redis_server::runtime::embedded::Session;
 
 use super::support::Random;

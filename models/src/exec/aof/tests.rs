@@ -6,7 +6,7 @@ use shuttle::thread;
 
 use super::waiters::{Released, Waiters};
 use crate::clients::client::ClientShared;
-use crate::exec::workers::{Asked, Workers};
+use crate::exec::core::workers::{Asked, Workers};
 use crate::park::{Park, model};
 
 /// A client that waits for the disk wakes when its data is there, although it checks without a lock. Its worker wakes it; without a worker,

@@ -3,9 +3,13 @@
 //!
 //! Each has one vote in an epoch, and its file says so before the vote leaves. So no two replicas win in one epoch.
 
+use super::Machine;
 use super::ownership::EpochKind;
-use super::{Flags, Key, Kind, Level, Machine, Millis};
-use crate::cluster::{BITMAP, PrimaryLink, SlotSet};
+use super::state::Obstacle;
+use crate::cluster::machine::state::Election;
+use crate::cluster::nodes::Key;
+use crate::cluster::packet::{Flags, Kind};
+use crate::cluster::{BITMAP, Level, Millis, PrimaryLink, SlotSet};
 
 /// The failure must have time to become known to the voters.
 const DELAY: Millis = 500;
@@ -21,34 +25,6 @@ const TIMEOUTS: u64 = 2;
 
 /// The least time for votes to come in.
 const LEAST_TIMEOUT: Millis = 2000;
-
-/// An election of this replica's.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Election {
-    /// When votes are asked for, or were.
-    at: Millis,
-    /// Whether that is still to come.
-    is_due: bool,
-    has_asked: bool,
-    epoch: u64,
-    rank: u64,
-    pub(super) votes: Vec<Key>,
-    /// Why it does not go on, as the log was told.
-    told: Option<Obstacle>,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Obstacle {
-    DataAge,
-    Expired,
-}
-
-impl Election {
-    /// When it goes on.
-    pub(super) fn due(&self) -> Option<Millis> {
-        self.is_due.then_some(self.at)
-    }
-}
 
 impl Machine {
     /// Of no use any more.

@@ -1,27 +1,14 @@
 //! Whether the cluster serves its slots, as this node sees it.
 
-use super::{Flags, Level, Machine, Millis};
-use crate::cluster::SLOTS;
+use super::Machine;
+use crate::cluster::packet::Flags;
+use crate::cluster::{Level, Millis, SLOTS};
 
 /// After its start a primary refuses writes for so long: others may have taken its slots meanwhile, and must get to say so.
 const WRITABLE_DELAY: Millis = 2000;
 
 /// A primary that was with the minority waits for a timeout before it takes writes again, within these bounds.
 const REJOIN_DELAY: [Millis; 2] = [500, 5000];
-
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Health {
-    pub(super) is_ok: bool,
-    pub(super) started_at: Millis,
-    /// When it was seen last that the majority is out of reach.
-    minority_at: Millis,
-}
-
-impl Health {
-    pub(super) fn new(now: Millis) -> Self {
-        Self { is_ok: false, started_at: now, minority_at: 0 }
-    }
-}
 
 impl Machine {
     pub(super) fn judge_health(&mut self, now: Millis) {

@@ -2,10 +2,11 @@
 
 use bytes::Bytes;
 
-use super::{Action, Key, Kind, Level, Link, Machine, Millis};
-use crate::cluster::nodes::MAX_NODES;
-use crate::cluster::packet::{self, PREFIX};
-use crate::cluster::{ID, NodeId};
+use super::Machine;
+use crate::cluster::machine::state::LinkState;
+use crate::cluster::nodes::{Key, MAX_NODES};
+use crate::cluster::packet::{self, Kind, PREFIX};
+use crate::cluster::{Action, ID, Level, Link, Millis, NodeId};
 use crate::protocol::error::Error;
 
 /// Connections from others at most. Each of the nodes needs one, and has two while it replaces one that is lost.
@@ -23,29 +24,6 @@ const MAX_HELLO: usize = 64 << 10;
 
 /// Where the sender's name begins in a packet.
 const SENDER: usize = 40;
-
-/// A connection.
-#[derive(Debug)]
-pub(super) struct LinkState {
-    /// The node at the other end; `None` for an inbound link until its first packet.
-    pub(super) node: Option<Key>,
-    pub(super) is_inbound: bool,
-    pub(super) created: Millis,
-    /// When the last whole packet came; before the first, when it was made.
-    heard: Millis,
-    pub(super) is_open: bool,
-    pub(super) peer_ip: String,
-    pub(super) local_ip: String,
-    /// The bytes of an incomplete packet.
-    buffer: Vec<u8>,
-}
-
-impl LinkState {
-    /// Whether another has made it that has not said which node it is.
-    fn is_strangers(&self) -> bool {
-        self.is_inbound && self.node.is_none()
-    }
-}
 
 impl Machine {
     /// Registers a connection to the bus port. None if there are too many: the connection is to be closed.

@@ -1,40 +1,15 @@
 //! A replica and its primary change places because an operator says so. The primary lets nobody write, and says where its stream
 //! ends; the replica waits until it has all of that, and asks for votes that do not depend on a failure.
 
-use super::{Action, Key, Kind, Level, Machine, Millis};
+use super::Machine;
+use crate::cluster::machine::state::Manual;
+use crate::cluster::nodes::Key;
+use crate::cluster::packet::Kind;
+use crate::cluster::{Action, Level, Millis};
 
 /// The primary lets nobody write for so many times `cluster-manual-failover-timeout`: the replica may succeed in the last moment, and is
 /// then to be heard.
 const PAUSE: Millis = 2;
-
-/// A manual failover, on either side.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Manual {
-    ends_at: Option<Millis>,
-    /// On the primary: the replica that takes over.
-    pub(super) replica: Option<Key>,
-    /// On the primary: writes are paused.
-    is_paused: bool,
-    /// On the replica: where the primary's stream ends.
-    end_offset: Option<u64>,
-    /// On the replica: it has all, or need not.
-    has_all: bool,
-}
-
-impl Manual {
-    pub(super) fn is_under_way(&self) -> bool {
-        self.ends_at.is_some()
-    }
-
-    pub(super) fn is_paused(&self) -> bool {
-        self.is_paused
-    }
-
-    /// Whether an election may begin.
-    pub(super) fn can_start(&self) -> bool {
-        self.is_under_way() && self.has_all
-    }
-}
 
 impl Machine {
     /// On the replica: begins. `has_all` says that the primary is not asked.

@@ -31,99 +31,26 @@ mod persist;
 mod ping;
 mod receive;
 mod report;
+mod state;
 #[cfg(test)]
 mod tests;
 
-use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
+
+use super::nodes::{Key, Node};
+use super::packet::{Flags, Kind};
+use super::{Action, Facts, Level, Link, Millis, NodeId, Routing, Settings};
 
 pub use admin::{Failover, SetSlot};
 pub use persist::SavedError;
 pub use report::{LinkInfo, ShardInfo, ShardNode};
-
-use super::nodes::{Key, Node, Nodes};
-use super::packet::{Flags, Kind};
-use super::random::Random;
-use super::{Action, Endpoint, Facts, Level, Link, Millis, NodeId, Routing, Settings, SlotSet};
-use election::Election;
-use health::Health;
-use links::LinkState;
-use manual::Manual;
-use moves::Moves;
-use persist::Saving;
+pub use state::Machine;
 
 /// How often a node looks after the others, in milliseconds.
 const PERIOD: Millis = 100;
 
 /// How often it looks while a manual failover is under way: clients wait for its end.
 const HURRIED: Millis = 10;
-
-/// A node of the cluster.
-#[derive(Debug)]
-pub struct Machine {
-    settings: Settings,
-    random: Random,
-    facts: Facts,
-    nodes: Nodes,
-    links: BTreeMap<Link, LinkState>,
-    next_link: u64,
-    /// The highest epoch that has been seen.
-    current_epoch: u64,
-    /// The last epoch in which this node has voted.
-    last_vote_epoch: u64,
-    /// Slots of this node's that are on their way to others.
-    migrating: BTreeMap<u16, Key>,
-    /// Slots of others that are on their way to this node.
-    importing: BTreeMap<u16, Key>,
-    health: Health,
-    election: Election,
-    manual: Manual,
-    /// Pauses of writes so far.
-    pauses: u64,
-    moves: Moves,
-    /// Nodes that are not to come back through gossip, and until when.
-    banned: BTreeMap<NodeId, Millis>,
-    periods: u64,
-    next_period: Millis,
-    /// Numbers packets with gossip.
-    told: u64,
-    counters: Counters,
-    /// The kind of packets to ignore: tests simulate lost packets with it.
-    dropped: Option<Kind>,
-    /// The work to do before the call ends.
-    agenda: Agenda,
-    /// Slots that are gone, and whose keys must go.
-    doomed: SlotSet,
-    /// The slots of this node's shard, as was told.
-    served: SlotSet,
-    saving: Saving,
-    routing: Arc<Routing>,
-    outbox: Vec<Action>,
-    actions: VecDeque<Action>,
-}
-
-/// The counters of CLUSTER INFO.
-#[derive(Clone, Copy, Debug, Default)]
-struct Counters {
-    sent: [u64; Kind::ALL.len()],
-    received: [u64; Kind::ALL.len()],
-    /// Nodes that do not answer, as of the last look.
-    not_answering: usize,
-    overflowed_links: u64,
-}
-
-/// The consequences of a change. Each is done once, even if several changes entail it.
-#[derive(Clone, Copy, Debug, Default)]
-struct Agenda {
-    health: bool,
-    election: bool,
-    manual: bool,
-    /// The owners of slots have changed.
-    route: bool,
-    /// A part of the view has changed that does not concern the owners of slots.
-    show: bool,
-    promote: bool,
-}
 
 impl Machine {
     /// Looks at what has not happened. To be called at [`deadline`](Self::deadline), or at any other time.

@@ -9,37 +9,15 @@ use std::fmt;
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 
-use super::health::Health;
+use super::Machine;
 use super::moves::{self, LetGo, Moves};
 use super::report::Audience;
-use super::{Action, Agenda, Counters, Election, Endpoint, Facts, Flags, Machine, Manual, Millis, Node, NodeId, Nodes};
-use super::{Random, Routing, Settings, SlotSet};
-use crate::cluster::parse_slot;
-
-/// The need to write the file.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Saving {
-    is_due: bool,
-    is_urgent: bool,
-    /// In Redis 7.2's form.
-    pub(super) names_shards: bool,
-}
-
-impl Saving {
-    /// Soon: a crash only loses information that other nodes send again.
-    pub(super) fn ask(&mut self) {
-        self.is_due = true;
-    }
-
-    /// Before anything else leaves this node.
-    pub(super) fn ask_now(&mut self) {
-        self.is_urgent = true;
-    }
-
-    pub(super) fn is_urgent(self) -> bool {
-        self.is_urgent
-    }
-}
+use super::state::{Election, Health, Manual};
+use crate::cluster::machine::state::{Agenda, Counters, Saving};
+use crate::cluster::nodes::{Node, Nodes};
+use crate::cluster::packet::Flags;
+use crate::cluster::random::Random;
+use crate::cluster::{Action, Endpoint, Facts, Millis, NodeId, Routing, Settings, SlotSet, parse_slot};
 
 /// A file that is no node's.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -6,7 +6,8 @@ use smallvec::SmallVec;
 
 use super::EMPTY;
 use crate::command::{Args, Result};
-use crate::exec::{Ctx, Event};
+use crate::exec::Event;
+use crate::exec::core::Ctx;
 use crate::keyspace::{Key, StrRef, Value, View};
 use crate::protocol::error::Error;
 

@@ -2,7 +2,7 @@
 
 use super::bits;
 use crate::command::{Args, Result};
-use crate::exec::Ctx;
+use crate::exec::core::Ctx;
 use crate::protocol::error::Error;
 
 /// Bits `start..end`.

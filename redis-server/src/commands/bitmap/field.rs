@@ -4,10 +4,10 @@ use smallvec::SmallVec;
 
 use super::{EMPTY, bit_offset, bits};
 use crate::command::{Args, Result};
-use crate::exec::{Ctx, Event};
-use crate::protocol::Reply;
+use crate::exec::Event;
+use crate::exec::core::Ctx;
 use crate::protocol::error::Error;
-use crate::protocol::number;
+use crate::protocol::{Reply, number};
 
 /// An integer's type: `i1` to `i64`, `u1` to `u63`.
 #[derive(Clone, Copy, Debug)]

@@ -6,11 +6,11 @@ mod combine;
 mod count;
 mod field;
 
-use crate::command::{Args, Categories, Flags, KeySpec, Result, read, reads, update, write};
-use crate::command::{Weight, weight};
+use crate::command::{Args, Categories, Flags, KeySpec, Result, Weight, read, reads, update, weight, write};
 use crate::commands::definition::{Family, cmd};
 use crate::config::settings;
-use crate::exec::{Ctx, Event};
+use crate::exec::Event;
+use crate::exec::core::Ctx;
 use crate::keyspace::StrRef;
 use crate::protocol::error::Error;
 use crate::protocol::number;

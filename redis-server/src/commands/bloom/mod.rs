@@ -4,7 +4,7 @@ mod transfer;
 
 use crate::command::{Args, Categories, Flags, Result, Weight, read, update, weight, write};
 use crate::commands::definition::{Family, cmd};
-use crate::exec::Ctx;
+use crate::exec::core::Ctx;
 use crate::keyspace::{Key, Object, Value};
 use crate::protocol::Reply;
 use crate::protocol::error::{Error, echo};

@@ -7,7 +7,7 @@ use bytes::Bytes;
 
 use super::{NOT_FOUND, changed, store};
 use crate::command::{Args, Result};
-use crate::exec::Ctx;
+use crate::exec::core::Ctx;
 use crate::protocol::error::Error;
 use crate::types::bloom::Bloom;
 

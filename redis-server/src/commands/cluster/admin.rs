@@ -3,7 +3,7 @@
 use super::{ask, enabled};
 use crate::cluster::{Failover, SetSlot, SlotSet, parse_slot};
 use crate::command::{Args, Result};
-use crate::exec::Ctx;
+use crate::exec::core::Ctx;
 use crate::protocol::error::{Error, shown};
 use crate::protocol::number;
 

@@ -7,7 +7,8 @@ use super::enabled;
 use crate::cluster::{NOBODY, SLOTS, parse_slot, slot_of};
 use crate::command::{Args, Result};
 use crate::config::settings;
-use crate::exec::{Ctx, Event};
+use crate::exec::Event;
+use crate::exec::core::Ctx;
 use crate::keyspace::Garbage;
 use crate::protocol::error::Error;
 

@@ -9,8 +9,8 @@ use crate::clients::client::{Asking, flag};
 use crate::cluster::{Machine, Millis};
 use crate::command::{Args, Categories, Flags, Footprint, Reach, Result, Weight};
 use crate::commands::definition::{Definition, Family, cmd, container, sub};
-use crate::exec::Ctx;
 use crate::exec::cluster::DISABLED;
+use crate::exec::core::Ctx;
 use crate::keyspace::Access;
 
 /// ASKING
@@ -61,7 +61,7 @@ fn ask<R>(cx: &Ctx<'_>, work: impl FnOnce(&mut Machine, Millis) -> R) -> Result<
 /// CLUSTER HELP
 fn help(cx: &mut Ctx<'_>, _: Args<'_>) -> Result {
     enabled(cx)?;
-    super::help(cx, "CLUSTER", HELP);
+    super::help::help(cx, "CLUSTER", HELP);
     Ok(())
 }
 

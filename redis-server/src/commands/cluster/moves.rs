@@ -4,7 +4,7 @@ use super::{ask, enabled};
 use crate::cluster::moves::{MoveInfo, Ranges};
 use crate::cluster::{NodeId, SLOTS, SlotSet};
 use crate::command::{Args, Result};
-use crate::exec::Ctx;
+use crate::exec::core::Ctx;
 use crate::protocol::error::Error;
 use crate::protocol::number;
 

@@ -5,8 +5,8 @@ use crate::clients::client::flag;
 use crate::cluster::{Endpoint, NOBODY, Routing, SLOTS, ShardNode};
 use crate::command::{Args, Result};
 use crate::config::settings;
-use crate::exec::Ctx;
 use crate::exec::cluster::{port_for, preferred};
+use crate::exec::core::Ctx;
 
 /// CLUSTER INFO
 pub(super) fn info(cx: &mut Ctx<'_>, _: Args<'_>) -> Result {

@@ -4,8 +4,7 @@ use super::hello;
 use crate::clients::client::{ReplyMode, flag};
 use crate::command::{Args, Result};
 use crate::config::settings;
-use crate::exec::Ctx;
-use crate::exec::instance::Pause;
+use crate::exec::core::{Ctx, Pause};
 use crate::protocol::error::{Error, c_string, shown};
 
 /// CLIENT ID
@@ -178,7 +177,7 @@ pub(super) fn unblock(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
 
 /// CLIENT HELP
 pub(super) fn help(cx: &mut Ctx<'_>, _: Args<'_>) -> Result {
-    crate::commands::help(cx, "CLIENT", HELP);
+    crate::commands::help::help(cx, "CLIENT", HELP);
     Ok(())
 }
 

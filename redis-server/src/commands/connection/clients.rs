@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use super::filters::{Filters, IdRule};
 use crate::command::{Args, Result};
-use crate::exec::Ctx;
-use crate::exec::client_list::describe;
+use crate::exec::core::Ctx;
+use crate::exec::run::client_list::describe;
 use crate::protocol::error::Error;
 
 /// `CLIENT LIST [filter value [filter value …]]`

@@ -7,8 +7,8 @@ use std::sync::atomic::Ordering::Relaxed;
 use crate::clients::acl::Account;
 use crate::clients::client::{ClientShared, flag};
 use crate::command::{Args, Result};
-use crate::exec::Ctx;
-use crate::exec::client_list::flags;
+use crate::exec::core::Ctx;
+use crate::exec::run::client_list::flags;
 use crate::protocol::error::{Error, shown};
 use crate::protocol::number;
 

@@ -5,9 +5,9 @@ use crate::clients::client::{Asking, ReplyMode, flag};
 use crate::command::{Args, Result};
 use crate::commands::server::loaded_modules;
 use crate::config::settings;
-use crate::exec::Ctx;
-use crate::exec::client_list::describe;
-use crate::exec::session;
+use crate::exec::core::Ctx;
+use crate::exec::run::client_list::describe;
+use crate::exec::run::outcome;
 use crate::protocol::error::{Error, c_string, shown};
 
 const WRONG_PASSWORD: Error = Error::Static("WRONGPASS invalid username-password pair or user is disabled.");
@@ -145,7 +145,7 @@ pub(super) fn label(text: &[u8]) -> Option<String> {
 
 /// RESET
 pub(super) fn reset(cx: &mut Ctx<'_>, _: Args<'_>) -> Result {
-    session::leave(cx.instance(), cx.client);
+    outcome::leave(cx.instance(), cx.client);
     cx.select(0);
     set_protocol(cx, false);
     let (instance, client) = (cx.instance(), &mut *cx.client);

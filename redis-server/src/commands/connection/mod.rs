@@ -8,7 +8,7 @@ mod tracking;
 
 use crate::command::{Args, Categories, DatabasePositions, Flags, Reach, Result, Role};
 use crate::commands::definition::{Definition, Family, cmd, container, sub};
-use crate::exec::Ctx;
+use crate::exec::core::Ctx;
 use crate::protocol::error::Error;
 
 /// `PING [message]`

@@ -4,8 +4,8 @@ use bytes::Bytes;
 
 use crate::clients::tracking::{Mode, Overlap};
 use crate::command::{Args, Result};
-use crate::exec::Ctx;
-use crate::exec::tracking;
+use crate::exec::core::Ctx;
+use crate::exec::run::tracking;
 use crate::protocol::error::{Error, shown};
 
 /// The options of CLIENT TRACKING.

@@ -3,7 +3,8 @@
 use crate::clients::client::flag;
 use crate::command::{Args, Result};
 use crate::config::settings;
-use crate::exec::{Ctx, Event};
+use crate::exec::Event;
+use crate::exec::core::Ctx;
 use crate::keyspace::Value;
 use crate::persistence::rdb::{self, Fork, Limits, Loaded, Refused};
 use crate::protocol::error::Error;

@@ -12,9 +12,10 @@ use smallvec::SmallVec;
 
 use crate::command::{Args, KeyPositions, Result};
 use crate::config::settings;
-use crate::exec::clock::now_ms;
-use crate::exec::peers::{Address, Peer};
-use crate::exec::{Ctx, Event};
+use crate::exec::Event;
+use crate::exec::core::Ctx;
+use crate::exec::core::clock::now_ms;
+use crate::exec::core::peers::{Address, Peer};
 use crate::keyspace::{Access, Key};
 use crate::persistence::rdb::{self, Fork};
 use crate::protocol::error::{self, Error};

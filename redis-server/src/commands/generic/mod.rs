@@ -9,13 +9,13 @@ mod rename;
 pub(super) use self::expire::{Condition, over};
 use super::scan::{self, Extra, ScanOptions};
 use crate::command::{
-    Args, Categories, Find, Flags, Footprint, KeySpec, Reach, Result, Role, optional, read, reads, update, write,
-    writes,
+    Args, Categories, Find, Flags, Footprint, KeySpec, Reach, Result, Role, Weight, optional, read, reads, update,
+    weight, write, writes,
 };
-use crate::command::{Weight, weight};
 use crate::commands::definition::{Definition, Family, cmd, container, sub};
 use crate::config::settings;
-use crate::exec::{Ctx, Event};
+use crate::exec::Event;
+use crate::exec::core::Ctx;
 use crate::keyspace::{Access, Entry};
 use crate::protocol::error::{Error, shown};
 use crate::protocol::glob;

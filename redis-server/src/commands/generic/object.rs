@@ -1,9 +1,9 @@
 //! OBJECT: properties of a value besides its content.
 
 use crate::command::{Args, Result};
-use crate::commands::help;
+use crate::commands::help::help;
 use crate::config::settings;
-use crate::exec::Ctx;
+use crate::exec::core::Ctx;
 use crate::exec::eviction;
 use crate::keyspace::{Entry, StrRef, Usage, ValueRef};
 use crate::protocol::error::Error;

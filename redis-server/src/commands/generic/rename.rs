@@ -2,7 +2,8 @@
 
 use crate::command::{Args, DatabasePositions, Footprint, Result};
 use crate::config::settings;
-use crate::exec::{Ctx, Event};
+use crate::exec::Event;
+use crate::exec::core::Ctx;
 use crate::keyspace::{Entry, Key};
 use crate::protocol::error::Error;
 

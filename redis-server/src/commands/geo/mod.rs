@@ -3,10 +3,9 @@
 mod search;
 
 use super::sorted_set::{self, AddRule};
-use crate::command::{Args, Categories, Flags, KeySpec, Result, optional, read, update, write};
-use crate::command::{Weight, weight};
+use crate::command::{Args, Categories, Flags, KeySpec, Result, Weight, optional, read, update, weight, write};
 use crate::commands::definition::{Family, cmd};
-use crate::exec::Ctx;
+use crate::exec::core::Ctx;
 use crate::keyspace::Access;
 use crate::protocol::Reply;
 use crate::protocol::error::Error;

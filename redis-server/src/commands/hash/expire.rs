@@ -3,7 +3,8 @@
 use super::Fields;
 use crate::command::{Args, Result};
 use crate::commands::generic::Condition;
-use crate::exec::{Ctx, Event};
+use crate::exec::Event;
+use crate::exec::core::Ctx;
 use crate::protocol::error::Error;
 use crate::protocol::number::IntText;
 

@@ -3,7 +3,8 @@
 use super::expire::{end_change, end_persist, moment};
 use super::{Fields, reply_values};
 use crate::command::{Args, Result};
-use crate::exec::{Ctx, Event};
+use crate::exec::Event;
+use crate::exec::core::Ctx;
 use crate::protocol::error::Error;
 use crate::protocol::number::IntText;
 use crate::types::Hash;

@@ -8,10 +8,10 @@ mod get_set;
 
 use super::random::{self, PairOptions};
 use super::scan::{self, Extra, ScanOptions};
-use crate::command::{Args, Categories, Flags, Result, read, update, write};
-use crate::command::{Weight, weight};
+use crate::command::{Args, Categories, Flags, Result, Weight, read, update, weight, write};
 use crate::commands::definition::{Family, cmd};
-use crate::exec::{Ctx, Event};
+use crate::exec::Event;
+use crate::exec::core::Ctx;
 use crate::protocol::Reply;
 use crate::protocol::error::Error;
 use crate::protocol::number::{self, Extended, IntText};

@@ -1,9 +1,10 @@
 //! Commands on arrays.
 
+use super::args::{MAX_TEXT, TOO_LONG, answer, change, integer, no_path, path, refused, value, values};
 use super::look::wrong_type;
-use super::{MAX_TEXT, TOO_LONG, answer, change, integer, no_path, path, refused, value, values};
 use crate::command::{Args, Result};
-use crate::exec::{Ctx, Event};
+use crate::exec::Event;
+use crate::exec::core::Ctx;
 use crate::protocol::Reply;
 use crate::protocol::error::Error;
 use crate::types::json::{Edits, Kind, Node};

@@ -4,9 +4,9 @@ use bytes::Bytes;
 use foldhash::fast::RandomState;
 use indexmap::IndexMap;
 
-use super::{MAX_TEXT, TOO_LONG, no_path, path, path_of, refused};
+use super::args::{MAX_TEXT, TOO_LONG, no_path, path, path_of, refused};
 use crate::command::{Args, Result};
-use crate::exec::Ctx;
+use crate::exec::core::Ctx;
 use crate::protocol::Reply;
 use crate::protocol::error::Error;
 use crate::types::json::{Budget, Json, Kind, Node, Number, Path, Style};

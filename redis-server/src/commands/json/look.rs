@@ -1,9 +1,9 @@
 //! Commands that tell of values without their text: types, lengths, names, RESP, memory.
 
-use super::{NO_DOCUMENT, check_len, no_path, path, refused};
+use super::args::{NO_DOCUMENT, check_len, no_path, path, refused};
 use crate::command::{Args, Result};
-use crate::commands::help;
-use crate::exec::Ctx;
+use crate::commands::help::help;
+use crate::exec::core::Ctx;
 use crate::protocol::Reply;
 use crate::protocol::error::Error;
 use crate::types::json::{Kind, Node, Number};

@@ -4,9 +4,10 @@ use std::collections::HashMap;
 
 use foldhash::fast::RandomState;
 
-use super::{path, path_of, refused, value};
+use super::args::{path, path_of, refused, value};
 use crate::command::{Args, Result};
-use crate::exec::{Ctx, Event};
+use crate::exec::Event;
+use crate::exec::core::Ctx;
 use crate::keyspace::Key;
 use crate::protocol::error::Error;
 use crate::types::json::{self, Budget, Json, Kind, Path, Step};

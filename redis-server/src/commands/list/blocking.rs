@@ -3,7 +3,7 @@
 use super::End;
 use super::ends::{Several, move_one, pop_one, pop_several};
 use crate::command::{Args, Result};
-use crate::exec::Ctx;
+use crate::exec::core::Ctx;
 
 /// `BLPOP key [key …] timeout`
 pub(super) fn blpop(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {

@@ -2,7 +2,8 @@
 
 use super::{End, removed};
 use crate::command::{Args, Result};
-use crate::exec::{Ctx, Event};
+use crate::exec::Event;
+use crate::exec::core::Ctx;
 use crate::keyspace::{Key, Object, Value};
 use crate::protocol::error::Error;
 use crate::protocol::number::IntText;

@@ -3,7 +3,7 @@
 use super::{bounds, position};
 use crate::command::{Args, Result};
 use crate::config::Level;
-use crate::exec::Ctx;
+use crate::exec::core::Ctx;
 use crate::protocol::error::Error;
 
 /// LLEN key

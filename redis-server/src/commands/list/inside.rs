@@ -3,7 +3,8 @@
 use super::find::LEAST_COUNT;
 use super::{bounds, position, removed};
 use crate::command::{Args, Result};
-use crate::exec::{Ctx, Event};
+use crate::exec::Event;
+use crate::exec::core::Ctx;
 use crate::protocol::error::Error;
 
 /// LINSERT key BEFORE|AFTER pivot element

@@ -5,18 +5,17 @@ mod ends;
 mod find;
 mod inside;
 
+use crate::command::{Args, Categories, Flags, KeySpec, Result, Weight, keynum, read, update, weight, writes};
+use crate::commands::definition::{Family, cmd};
+use crate::exec::Event;
+use crate::exec::core::Ctx;
+use crate::keyspace::{Access, Key};
+use crate::protocol::error::Error;
+use crate::types::{List, ListLimits};
 use blocking::{blmove, blmpop, blpop, brpop, brpoplpush};
 use ends::{lmove, lmpop, lpop, lpush, lpushx, rpop, rpoplpush, rpush, rpushx};
 use find::{lindex, llen, lpos, lrange};
 use inside::{linsert, lrem, lset, ltrim};
-
-use crate::command::{Args, Categories, Flags, KeySpec, Result, keynum, read, update, writes};
-use crate::command::{Weight, weight};
-use crate::commands::definition::{Family, cmd};
-use crate::exec::{Ctx, Event};
-use crate::keyspace::{Access, Key};
-use crate::protocol::error::Error;
-use crate::types::{List, ListLimits};
 
 /// One of a list's two ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -11,7 +11,7 @@ use super::query::check_time;
 use super::words::Words;
 use super::{current, cursor, expand, queried};
 use crate::command::{Args, Result};
-use crate::exec::Ctx;
+use crate::exec::core::Ctx;
 use crate::protocol::error::Error;
 use crate::search::{Definition, SearchIndex, Source};
 

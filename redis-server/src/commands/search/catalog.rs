@@ -2,8 +2,8 @@
 
 use super::{UNKNOWN_INDEX, default_deadline, index_for, refresh};
 use crate::command::{Args, Result};
-use crate::exec::Ctx;
-use crate::exec::clock::steady_ms;
+use crate::exec::core::Ctx;
+use crate::exec::core::clock::steady_ms;
 use crate::protocol::error::Error;
 use crate::search::CatalogError;
 

@@ -1,7 +1,7 @@
 //! FT.CONFIG: the settings of queries.
 
 use crate::command::{Args, Result};
-use crate::exec::Ctx;
+use crate::exec::core::Ctx;
 use crate::protocol::error::Error;
 use crate::search::{SETTINGS, Setting};
 

@@ -3,7 +3,7 @@
 use super::words::Words;
 use super::{NO_INDEX, index_for, settle};
 use crate::command::{Args, Result};
-use crate::exec::Ctx;
+use crate::exec::core::Ctx;
 use crate::protocol::error::Error;
 use crate::search::Words as Command;
 

@@ -4,7 +4,7 @@ use super::find::Request;
 use super::queried;
 use super::words::Words;
 use crate::command::{Args, Result};
-use crate::exec::Ctx;
+use crate::exec::core::Ctx;
 
 fn tree(cx: &Ctx<'_>, args: Args<'_>) -> Result<String> {
     let index = queried(cx, args)?;

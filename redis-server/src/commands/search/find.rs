@@ -8,7 +8,7 @@ use super::show;
 use super::words::{MAX_ECHO, Words, bad};
 use super::{Deadline, current, queried};
 use crate::command::{Args, Result};
-use crate::exec::Ctx;
+use crate::exec::core::Ctx;
 use crate::protocol::error::{Error, echo};
 use crate::search::{SearchIndex, UNLIMITED};
 use std::sync::atomic::Ordering::Relaxed;

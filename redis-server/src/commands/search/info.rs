@@ -7,7 +7,7 @@ use query_engine::{Field, FieldKind, Index, Surface};
 
 use super::{NO_INDEX, default_deadline, index_for, refresh};
 use crate::command::{Args, Result};
-use crate::exec::Ctx;
+use crate::exec::core::Ctx;
 use crate::protocol::Reply;
 use crate::search::{Definition, SearchIndex, Source, SourceField};
 

@@ -32,9 +32,9 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use crate::command::{Args, Categories, Flags, Footprint, Result, Weight, write};
 use crate::commands::definition::{Definition, Family, cmd, container, sub};
-use crate::exec::Ctx;
-use crate::exec::clock::steady_ms;
-use crate::exec::permission;
+use crate::exec::core::Ctx;
+use crate::exec::core::clock::steady_ms;
+use crate::exec::run::permission;
 use crate::exec::search::catch_up;
 use crate::protocol::error::{Error, echo};
 use crate::search::SearchIndex;

@@ -7,7 +7,7 @@ use query_engine::{Expression, MAX_WINDOW, Reducer, ReducerKind, Step};
 use super::query::{Common, limit, property};
 use super::words::{MAX_ECHO, Words, bad};
 use crate::command::Result;
-use crate::exec::Ctx;
+use crate::exec::core::Ctx;
 use crate::protocol::error::{Error, echo};
 
 /// Rows that SORTBY leaves if neither MAX nor LIMIT says.

@@ -7,7 +7,7 @@ use query_engine::{Dialect, Index, Language, Level, ParseOptions, Query, Scorer,
 use super::Deadline;
 use super::words::{Words, bad};
 use crate::command::Result;
-use crate::exec::Ctx;
+use crate::exec::core::Ctx;
 use crate::protocol::error::Error;
 use crate::search::Source;
 

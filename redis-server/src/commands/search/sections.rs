@@ -3,7 +3,7 @@
 use query_engine::vector::{Algorithm, VectorOptions};
 use query_engine::{Field, FieldKind};
 
-use crate::exec::Ctx;
+use crate::exec::core::Ctx;
 use crate::search::SETTINGS;
 
 /// A field type's name, and whether a field has it.

@@ -6,7 +6,7 @@ use super::expand;
 use super::find::Request;
 use super::load::{Loaded, Shown};
 use crate::command::Result;
-use crate::exec::Ctx;
+use crate::exec::core::Ctx;
 use crate::protocol::Reply;
 use crate::protocol::number::format_f64;
 use crate::search::{Definition, SearchIndex};

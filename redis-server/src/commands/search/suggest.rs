@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::words::{MAX_ECHO, Words, bad};
 use crate::command::{Args, Result};
-use crate::exec::Ctx;
+use crate::exec::core::Ctx;
 use crate::protocol::error::{Error, echo};
 
 /// Suggestions that FT.SUGGET gives if it does not say.

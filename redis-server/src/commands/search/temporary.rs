@@ -3,11 +3,9 @@
 use std::sync::Arc;
 
 use crate::command::{Args, Result};
-use crate::exec::clock::{now_ms, steady_ms};
-use crate::exec::dispatch::Call;
-use crate::exec::script::nobody;
-use crate::exec::worker::Worker;
-use crate::exec::{Ctx, slow};
+use crate::exec::core::clock::{now_ms, steady_ms};
+use crate::exec::core::{Call, Ctx, Worker};
+use crate::exec::run::slow::call::send;
 use crate::protocol::error::Error;
 use crate::search::SearchIndex;
 
@@ -32,7 +30,7 @@ pub(crate) fn end_idle(worker: &Worker) {
         let Some(row) = instance.registry.lookup(b"FT.DROPINDEX") else { continue };
         tracing::debug!("the temporary index {} ends", crate::protocol::error::shown(&name));
         // The answer has no reader.
-        drop(slow::send(worker, &mut nobody(worker), Call { row, args: args.args() }));
+        drop(send(worker, &mut worker.nobody(), Call { row, args: args.args() }));
     }
 }
 

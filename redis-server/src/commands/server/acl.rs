@@ -2,14 +2,13 @@
 
 use ring::rand::{SecureRandom as _, SystemRandom};
 
-use super::{ADMIN, ANY_TIME, help, sub};
+use super::flags::{ADMIN, ANY_TIME};
 use crate::clients::acl::{self, Asked, Denied, Logged, PasswordHash, Selector, Table};
 use crate::command::{Args, Categories, Flags, Reach, Result, Role, Row};
-use crate::commands::REGISTRY;
-use crate::commands::definition::{Definition, container};
-use crate::exec::Ctx;
-use crate::exec::dispatch;
-use crate::exec::permission;
+use crate::commands::definition::{Definition, container, sub};
+use crate::commands::help::help;
+use crate::exec::core::{Ctx, resolve};
+use crate::exec::run::permission;
 use crate::protocol::error::{Error, c_string, shown};
 
 /// Most bits that ACL GENPASS makes.
@@ -121,7 +120,8 @@ fn cat(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
             };
             let belongs = |row: &&Row| row.categories().0 & category.0 != 0;
             let mark = cx.reply.mark();
-            let count = REGISTRY.rows().iter().filter(belongs).map(|row| cx.reply.bulk(row.name().as_bytes())).count();
+            let rows = cx.instance().registry.rows();
+            let count = rows.iter().filter(belongs).map(|row| cx.reply.bulk(row.name().as_bytes())).count();
             cx.reply.array_at(mark, count);
         }
         (Some(_), _) => return Err(Error::subcommand_syntax(args)),
@@ -201,7 +201,7 @@ fn dryrun(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     let account = cx.instance().acl.account(args.at(2));
     let account = account.ok_or_else(|| Error::Message(format!("ERR User '{}' not found", shown(args.at(2)))))?;
     let call = args.from(3);
-    let row = dispatch::resolve(cx.instance(), call).map_err(|error| match error {
+    let row = resolve::resolve(cx.instance(), call).map_err(|error| match error {
         Error::WrongArity(_) => error,
         _ => Error::Message(format!("ERR Command '{}' not found", shown(args.at(3)))),
     })?;

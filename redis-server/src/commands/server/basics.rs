@@ -1,11 +1,12 @@
 //! The small ones: time, role, MONITOR.
 
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
 use crate::clients::client::flag;
 use crate::command::{Args, Categories, Result};
 use crate::config::settings;
-use crate::exec::Ctx;
+use crate::exec::core::Ctx;
 use crate::protocol::error::Error;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// ACL categories of what tells about the server's place among others.
 pub(super) const ADMINISTRATIVE: Categories = Categories::ADMIN.and(Categories::DANGEROUS);

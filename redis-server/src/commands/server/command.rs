@@ -1,38 +1,36 @@
 //! `COMMAND`: the table of commands, for clients.
 
 use super::docs::docs;
-use super::{ANY_TIME, help, sub, with_subcommands};
-use crate::command::Row;
-use crate::command::{Args, Begin, Categories, Find, KeySpec, Result};
-use crate::commands::REGISTRY;
-use crate::commands::definition::{Definition, cmd};
+use super::flags::ANY_TIME;
+use crate::command::{Args, Begin, Categories, Find, KeySpec, Registry, Result, Row};
+use crate::commands::definition::{Definition, cmd, sub, with_subcommands};
+use crate::commands::help::help;
 use crate::config::Level;
-use crate::exec::Ctx;
-use crate::exec::dispatch;
-use crate::protocol::Reply;
+use crate::exec::core::{Ctx, resolve};
 use crate::protocol::error::Error;
-use crate::protocol::glob;
+use crate::protocol::{Reply, glob};
 
 /// COMMAND
 fn command(cx: &mut Ctx<'_>, _args: Args<'_>) -> Result {
     let level = cx.config().level();
-    all(cx.reply, level);
+    all(cx, level);
     Ok(())
 }
 
-fn all(reply: &mut Reply, level: Level) {
-    reply.array(commands().count());
-    commands().for_each(|row| describe(reply, row, level));
+fn all(cx: &mut Ctx<'_>, level: Level) {
+    let registry = cx.instance().registry;
+    cx.reply.array(commands(registry).count());
+    commands(registry).for_each(|row| describe(cx.reply, registry, row, level));
 }
 
 /// The rows that are no subcommands.
-fn commands() -> impl Iterator<Item = &'static Row> {
-    REGISTRY.rows().iter().filter(|row| row.parent.is_none())
+fn commands(registry: &'static Registry) -> impl Iterator<Item = &'static Row> {
+    registry.rows().iter().filter(|row| row.parent.is_none())
 }
 
 /// COMMAND COUNT
 fn count(cx: &mut Ctx<'_>, _args: Args<'_>) -> Result {
-    cx.reply.count(commands().count());
+    cx.reply.count(commands(cx.instance().registry).count());
     Ok(())
 }
 
@@ -40,13 +38,14 @@ fn count(cx: &mut Ctx<'_>, _args: Args<'_>) -> Result {
 fn info(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     let level = cx.config().level();
     if args.len() == 2 {
-        all(cx.reply, level);
+        all(cx, level);
         return Ok(());
     }
+    let registry = cx.instance().registry;
     cx.reply.array(args.len() - 2);
     for name in args.from(2).iter() {
-        match REGISTRY.lookup_full(name) {
-            Some(row) => describe(cx.reply, row, level),
+        match registry.lookup_full(name) {
+            Some(row) => describe(cx.reply, registry, row, level),
             None => cx.reply.null(),
         }
     }
@@ -54,7 +53,7 @@ fn info(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
 }
 
 /// Writes one row the way `COMMAND INFO` does.
-fn describe(reply: &mut Reply, row: &'static Row, level: Level) {
+fn describe(reply: &mut Reply, registry: &Registry, row: &'static Row, level: Level) {
     let command = row.command;
     let (first, last, step) = legacy_range(command.keys);
     reply.array(10);
@@ -75,7 +74,7 @@ fn describe(reply: &mut Reply, row: &'static Row, level: Level) {
     } else {
         reply.array(usize::from(row.subcommands));
     }
-    REGISTRY.subcommands(row).iter().for_each(|row| describe(reply, row, level));
+    registry.subcommands(row).iter().for_each(|row| describe(reply, registry, row, level));
 }
 
 fn names<'a>(reply: &mut Reply, names: impl Iterator<Item = &'a str>) {
@@ -154,18 +153,18 @@ fn pair(reply: &mut Reply, name: &str, value: i64) {
 
 /// `COMMAND LIST [FILTERBY MODULE name | ACLCAT category | PATTERN pattern]`
 fn list(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
-    let mark = cx.reply.mark();
+    let (mark, registry) = (cx.reply.mark(), cx.instance().registry);
     let mut write = |row: &Row| cx.reply.bulk(row.name().as_bytes());
     let count = match args.len() {
-        2 => REGISTRY.rows().iter().map(&mut write).count(),
+        2 => registry.rows().iter().map(&mut write).count(),
         5 if args.is(2, "FILTERBY") && args.is(3, "MODULE") => 0,
         5 if args.is(2, "FILTERBY") && args.is(3, "ACLCAT") => {
             let wanted = |name: &str| name.as_bytes()[1..].eq_ignore_ascii_case(args.at(4));
-            REGISTRY.rows().iter().filter(|row| row.categories().names().any(wanted)).map(&mut write).count()
+            registry.rows().iter().filter(|row| row.categories().names().any(wanted)).map(&mut write).count()
         }
         5 if args.is(2, "FILTERBY") && args.is(3, "PATTERN") => {
             let wanted = |row: &&Row| glob::matches(args.at(4), row.name().as_bytes(), true);
-            REGISTRY.rows().iter().filter(wanted).map(&mut write).count()
+            registry.rows().iter().filter(wanted).map(&mut write).count()
         }
         _ => return Err(Error::Syntax),
     };
@@ -178,7 +177,7 @@ type Found<'a> = (&'a [u8], &'static str);
 
 /// The keys of the call in `args`.
 fn find_keys<'a>(cx: &Ctx<'_>, args: Args<'a>) -> Result<Vec<Found<'a>>> {
-    let row = match dispatch::resolve(cx.instance(), args) {
+    let row = match resolve::resolve(cx.instance(), args) {
         Ok(row) => row,
         Err(Error::WrongArity(_)) => {
             return Err(Error::Static("ERR Invalid number of arguments specified for command"));
@@ -261,7 +260,7 @@ pub(super) const COMMAND: Definition = with_subcommands(
     ],
 );
 
-const fn about(name: &'static str, arity: i8, handler: crate::exec::Handler) -> Definition {
+const fn about(name: &'static str, arity: i8, handler: crate::exec::core::Handler) -> Definition {
     sub(name, arity, handler, ANY_TIME, &[]).also(Categories::CONNECTION)
 }
 

@@ -161,9 +161,9 @@ fn only_named_commands_of_a_genuine_server_are_missing() {
 fn every_row_is_that_of_a_genuine_server() {
     let Some(mut oracle) = Oracle::start("commands") else { return };
     let mut differences = Vec::new();
-    for row in commands() {
+    for row in commands(REGISTRY) {
         let mut reply = protocol::Reply::default();
-        describe(&mut reply, row, crate::config::Level::default());
+        describe(&mut reply, REGISTRY, row, crate::config::Level::default());
         let (name, ours) = info(&Reply::read(&mut reply.to_vec().as_slice()));
         let replies = oracle.run(&[vec![b"COMMAND", b"INFO", name.as_bytes()]]);
         match &items(&replies[0])[0] {

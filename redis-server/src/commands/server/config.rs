@@ -2,16 +2,14 @@
 
 use std::sync::Arc;
 
-use super::{ADMIN, ANY_TIME, help, sub};
+use super::flags::{ADMIN, ANY_TIME};
 use crate::clients::client::flag;
 use crate::command::{Args, Result, Role};
-use crate::commands::definition::{Definition, container};
-use crate::config::{Caller, Id, SetError, settings};
-use crate::config::{logging, tls};
-use crate::exec::Ctx;
-use crate::exec::client_eviction;
-use crate::exec::instance::Instance;
-use crate::exec::peer_tls;
+use crate::commands::definition::{Definition, container, sub};
+use crate::commands::help::help;
+use crate::config::{Caller, Id, SetError, logging, settings, tls};
+use crate::exec::core::{Ctx, Instance, peer_tls};
+use crate::exec::run::client_eviction;
 use crate::process;
 use crate::protocol::error::Error;
 
@@ -76,7 +74,7 @@ fn apply(instance: &Arc<Instance>, id: Id) -> std::result::Result<(), String> {
         let dir = config.string(settings::DIR).unwrap_or_default();
         std::env::set_current_dir(&dir).map_err(|error| error.to_string())?;
     } else if [settings::OOM_SCORE_ADJ.id(), settings::OOM_SCORE_ADJ_VALUES.id()].contains(&id) {
-        instance.oom_score.apply(instance).map_err(|error| format!("Failed to set the score: {error}"))?;
+        instance.set_oom_score().map_err(|error| format!("Failed to set the score: {error}"))?;
     } else if is(settings::PROC_TITLE_TEMPLATE.id()) {
         if let Some(title) = instance.process().and_then(|process| process.title.as_ref()) {
             title.refresh(config);

@@ -4,13 +4,14 @@ use std::time::Duration;
 
 use super::config::caller;
 use super::digest::Digest;
-use super::{ADMIN, help};
+use super::flags::ADMIN;
 use crate::cluster::packet::Kind;
-use crate::command::Weight;
-use crate::command::{Args, Footprint, Result};
+use crate::command::{Args, Footprint, Result, Weight};
 use crate::commands::definition::{Definition, cmd};
+use crate::commands::help::help;
 use crate::config::{Caller, settings};
-use crate::exec::{Ctx, Event};
+use crate::exec::Event;
+use crate::exec::core::Ctx;
 use crate::keyspace::{Entry, StrRef, Value, ValueRef};
 use crate::persistence::rdb;
 use crate::protocol::error::{Error, shown};

@@ -3,10 +3,10 @@
 #[path = "docs_table.rs"]
 mod table;
 
+use crate::command::Registry;
 use crate::command::Row;
 use crate::command::{Args, Command, Result};
-use crate::commands::REGISTRY;
-use crate::exec::Ctx;
+use crate::exec::core::Ctx;
 use crate::protocol::Reply;
 
 /// One command's documentation.
@@ -37,23 +37,23 @@ struct Arg<'a> {
 
 /// `COMMAND DOCS [command-name …]`
 pub(super) fn docs(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
-    let mark = cx.reply.mark();
+    let (mark, registry) = (cx.reply.mark(), cx.instance().registry);
     let mut count = 0;
     let mut write = |row: &'static Row| {
         count += 1;
-        document(cx.reply, row);
+        document(cx.reply, registry, row);
     };
     if args.len() == 2 {
-        REGISTRY.rows().iter().filter(|row| row.parent.is_none()).for_each(&mut write);
+        registry.rows().iter().filter(|row| row.parent.is_none()).for_each(&mut write);
     } else {
-        args.from(2).iter().filter_map(|name| REGISTRY.lookup_full(name)).for_each(&mut write);
+        args.from(2).iter().filter_map(|name| registry.lookup_full(name)).for_each(&mut write);
     }
     cx.reply.map_at(mark, count);
     Ok(())
 }
 
 /// Writes a row's name and its documentation.
-fn document(reply: &mut Reply, row: &'static Row) {
+fn document(reply: &mut Reply, registry: &Registry, row: &'static Row) {
     let name = row.name();
     reply.bulk(name.as_bytes());
     let mark = reply.mark();
@@ -90,7 +90,7 @@ fn document(reply: &mut Reply, row: &'static Row) {
         count += 1;
         reply.bulk(b"subcommands");
         reply.map(usize::from(row.subcommands));
-        REGISTRY.subcommands(row).iter().for_each(|row| document(reply, row));
+        registry.subcommands(row).iter().for_each(|row| document(reply, registry, row));
     }
     reply.map_at(mark, count);
 }
@@ -224,6 +224,7 @@ fn take_word<'a>(rest: &mut &'a str) -> &'a str {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::commands::REGISTRY;
 
     /// The notation again, from what was understood.
     fn shown(argument: &Arg<'_>) -> String {

@@ -2,13 +2,13 @@
 
 use std::ops::RangeInclusive;
 
+use super::flags::ANY_TIME;
 use super::info::cpu_seconds;
-use super::{ANY_TIME, help, sub};
 use crate::cluster::SLOTS;
 use crate::command::{Args, Flags, Result};
-use crate::commands::definition::{Definition, container};
-use crate::exec::Ctx;
-use crate::exec::instance::Instance;
+use crate::commands::definition::{Definition, container, sub};
+use crate::commands::help::help;
+use crate::exec::core::{Ctx, Instance};
 use crate::observe::hotkeys::{COUNT, MAX_COUNT, NotNow, Report, Used, Wanted};
 use crate::protocol::Reply;
 use crate::protocol::error::Error;

@@ -8,19 +8,18 @@ pub(super) use stats::durations;
 use std::fmt::{Display, Write as _};
 use std::sync::atomic::Ordering::Relaxed;
 
+use super::flags::ANY_TIME;
 use super::memory::{Buffers, overhead};
+use super::module::{BUILT_IN, BuiltIn};
 use crate::clients::client::{ClientShared, count, flag};
 use crate::command::{Args, Result, Role};
 use crate::commands::definition::{Definition, cmd};
 use crate::config::{Level, settings};
-use crate::exec::Ctx;
+use crate::exec::core::Ctx;
 use crate::exec::replication::{LinkStage, Primary};
 use crate::exec::snapshot::Purpose;
 use crate::keyspace::View;
 use crate::observe::memory::{self, AllocatorPages};
-
-use super::ANY_TIME;
-use super::module::{BUILT_IN, BuiltIn};
 
 /// A section: its name, whether it is shown when none is asked for, and what writes it.
 struct Section {

@@ -1,12 +1,12 @@
 //! `LATENCY`: events that took longer than `latency-monitor-threshold`, and how long commands take.
 
-use super::{ADMIN, ANY_TIME, help, info, sub};
-use crate::command::Row;
-use crate::command::{Args, Result};
-use crate::commands::REGISTRY;
-use crate::commands::definition::{Definition, container};
+use super::flags::{ADMIN, ANY_TIME};
+use super::info;
+use crate::command::{Args, Result, Row};
+use crate::commands::definition::{Definition, container, sub};
+use crate::commands::help::help;
 use crate::config::settings;
-use crate::exec::Ctx;
+use crate::exec::core::Ctx;
 use crate::observe::Series;
 use crate::protocol::error::{Error, shown};
 
@@ -146,14 +146,15 @@ fn diagnosis(number: usize, event: &str, series: &Series) -> String {
 
 /// `LATENCY HISTOGRAM [command …]`
 fn histogram(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
+    let registry = cx.instance().registry;
     let rows: Vec<&'static Row> = match args.len() {
-        2 => REGISTRY.rows().iter().collect(),
+        2 => registry.rows().iter().collect(),
         // A command with subcommands stands for all of them.
         _ => args
             .from(2)
             .iter()
-            .filter_map(|name| REGISTRY.lookup_full(name))
-            .flat_map(|row| std::iter::once(row).chain(REGISTRY.subcommands(row)))
+            .filter_map(|name| registry.lookup_full(name))
+            .flat_map(|row| std::iter::once(row).chain(registry.subcommands(row)))
             .collect(),
     };
     let mark = cx.reply.mark();

@@ -3,14 +3,14 @@
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
 
+use super::flags::ANY_TIME;
 use super::info::{human, used_memory};
-use super::{ANY_TIME, help, sub};
 use crate::clients::client::flag;
 use crate::command::{Args, Flags, KeySpec, Result, Role, Weight, read, weight};
-use crate::commands::definition::{Definition, container};
+use crate::commands::definition::{Definition, container, sub};
+use crate::commands::help::help;
 use crate::config::Level;
-use crate::exec::Ctx;
-use crate::exec::instance::Instance;
+use crate::exec::core::{Ctx, Instance};
 use crate::keyspace::{BUCKET, Entry, View};
 use crate::observe::memory::{self, AllocatorPages};
 use crate::protocol::Reply;

@@ -7,6 +7,7 @@ mod config;
 mod debug;
 mod digest;
 mod docs;
+mod flags;
 mod hotkeys;
 mod info;
 mod latency;
@@ -18,17 +19,9 @@ pub(super) mod snapshot;
 pub(crate) use hotkeys::end_if_due as end_hot_keys_if_due;
 pub(super) use module::loaded as loaded_modules;
 
-use super::help;
 use crate::command::{Categories, Flags, Footprint, Weight};
-use crate::commands::definition::{Definition, Family, cmd, sub};
-
-/// A row with subcommands.
-const fn with_subcommands(definition: Definition, subcommands: &'static [Definition]) -> Definition {
-    Definition { subcommands, ..definition }
-}
-
-const ANY_TIME: Flags = Flags::LOADING.and(Flags::STALE);
-const ADMIN: Flags = Flags::ADMIN.and(Flags::NOSCRIPT).and(ANY_TIME);
+use crate::commands::definition::{Family, cmd};
+use crate::commands::server::flags::{ADMIN, ANY_TIME};
 
 const SAVES: Flags = Flags::ADMIN.and(Flags::NOSCRIPT).and(Flags::NO_ASYNC_LOADING);
 

@@ -2,11 +2,12 @@
 //! names these modules, as client libraries look for them here.
 
 use super::config::caller;
-use super::{ANY_TIME, help, sub};
+use super::flags::ANY_TIME;
 use crate::command::{Args, Flags, Result};
-use crate::commands::definition::{Definition, container};
+use crate::commands::definition::{Definition, container, sub};
+use crate::commands::help::help;
 use crate::config::{Caller, settings};
-use crate::exec::Ctx;
+use crate::exec::core::Ctx;
 use crate::protocol::Reply;
 use crate::protocol::error::Error;
 

@@ -1,9 +1,10 @@
 //! `SLOWLOG`: calls that took long; `COMMANDLOG`, also those that were large (<https://valkey.io/commands/commandlog/>).
 
-use super::{ANY_TIME, help, sub};
+use super::flags::ANY_TIME;
 use crate::command::{Args, Flags, Result};
-use crate::commands::definition::{Definition, container};
-use crate::exec::Ctx;
+use crate::commands::definition::{Definition, container, sub};
+use crate::commands::help::help;
+use crate::exec::core::Ctx;
 use crate::observe::Log;
 use crate::protocol::error::Error;
 

@@ -4,10 +4,10 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use crate::command::{Args, Result};
 use crate::commands::databases::empty;
-use crate::exec::Ctx;
-use crate::exec::exclusive::Occupation;
+use crate::exec::aof;
+use crate::exec::core::Ctx;
+use crate::exec::gate::Occupation;
 use crate::exec::snapshot::{self, Merge, Occupied, Purpose, SaveAtEnd, Shutdown};
-use crate::exec::tracking;
 use crate::protocol::error::Error;
 
 /// SAVE
@@ -82,11 +82,11 @@ pub(super) fn load_aof(cx: &mut Ctx<'_>) -> Result {
     let still = cx.still()?;
     let scripts = &cx.instance().scripts;
     scripts.with_engine(|engine| engine.flush_libraries(cx));
-    cx.reload_aof(still).map_err(|error| {
+    aof::reload(cx, still).map_err(|error| {
         tracing::warn!("DEBUG LOADAOF: {error}");
         Error::Static("ERR Error trying to load the AOF files, check server logs.")
     })?;
-    tracking::flushed(cx);
+    cx.forget_read_keys();
     tracing::warn!("Append Only File loaded by DEBUG LOADAOF");
     cx.reply.ok();
     Ok(())
@@ -110,7 +110,7 @@ pub(super) fn reload(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     }
     if flushes {
         (0..cx.instance().databases().len()).for_each(|db| empty(cx, db, false));
-        tracking::flushed(cx);
+        cx.forget_read_keys();
         let scripts = &cx.instance().scripts;
         scripts.with_engine(|engine| engine.flush_libraries(cx));
     }

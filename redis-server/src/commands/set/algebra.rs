@@ -6,7 +6,8 @@ use smallvec::SmallVec;
 
 use crate::command::{Args, Result};
 use crate::commands::store;
-use crate::exec::{Ctx, Event};
+use crate::exec::Event;
+use crate::exec::core::Ctx;
 use crate::keyspace::{Key, Object, View};
 use crate::protocol::error::Error;
 use crate::protocol::number;

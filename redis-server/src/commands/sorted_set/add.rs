@@ -3,7 +3,8 @@
 use smallvec::SmallVec;
 
 use crate::command::{Args, Result};
-use crate::exec::{Ctx, Event};
+use crate::exec::Event;
+use crate::exec::core::Ctx;
 use crate::keyspace::Key;
 use crate::protocol::error::Error;
 use crate::types::{SortedSet, SortedSetLimits};

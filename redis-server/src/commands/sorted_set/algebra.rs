@@ -4,9 +4,9 @@ use smallvec::SmallVec;
 
 use super::{reply_head, reply_pair, store};
 use crate::command::{Args, Result};
-use crate::exec::{Ctx, Event};
-use crate::keyspace::ValueRef;
-use crate::keyspace::{Key, View};
+use crate::exec::Event;
+use crate::exec::core::Ctx;
+use crate::keyspace::{Key, ValueRef, View};
 use crate::protocol::error::Error;
 use crate::protocol::number;
 use crate::types::{Set, SortedSet, SortedSetBuilder};

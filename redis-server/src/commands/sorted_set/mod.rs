@@ -10,11 +10,10 @@ mod read;
 
 pub(super) use add::{AddRule, add_scored};
 
-use crate::command::{Categories, Flags, KeySpec, keynum, numkeys, read, update};
-use crate::command::{Weight, weight};
-use crate::command::{write, writes};
+use crate::command::{Categories, Flags, KeySpec, Weight, keynum, numkeys, read, update, weight, write, writes};
 use crate::commands::definition::{Family, cmd};
-use crate::exec::{Ctx, Event};
+use crate::exec::Event;
+use crate::exec::core::Ctx;
 use crate::keyspace::{Access, Key, Object};
 use crate::protocol::Reply;
 use crate::types::SortedSet;

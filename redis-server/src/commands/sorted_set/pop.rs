@@ -4,7 +4,8 @@ use std::ops::Range;
 
 use super::reply_pair;
 use crate::command::{Args, Result};
-use crate::exec::{Ctx, Event};
+use crate::exec::Event;
+use crate::exec::core::Ctx;
 use crate::keyspace::Key;
 use crate::protocol::error::Error;
 use crate::protocol::number::{self, IntText};

@@ -3,7 +3,7 @@
 use super::reply_pair;
 use crate::command::{Args, Result};
 use crate::commands::random::{self, PairOptions};
-use crate::exec::Ctx;
+use crate::exec::core::Ctx;
 
 /// `ZRANDMEMBER key [count [WITHSCORES]]`
 pub(super) fn zrandmember(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {

@@ -3,7 +3,8 @@
 use super::parse::{By, Wanted};
 use super::{reply_head, reply_pair, store};
 use crate::command::{Args, Result};
-use crate::exec::{Ctx, Event};
+use crate::exec::Event;
+use crate::exec::core::Ctx;
 use crate::protocol::error::Error;
 use crate::types::{SortedSet, SortedSetBuilder, Text};
 

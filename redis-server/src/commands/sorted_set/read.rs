@@ -3,7 +3,7 @@
 use super::super::scan::{self, Extra, ScanOptions};
 use super::parse::{By, Wanted};
 use crate::command::{Args, Result};
-use crate::exec::Ctx;
+use crate::exec::core::Ctx;
 use crate::protocol::error::Error;
 
 /// ZCARD key

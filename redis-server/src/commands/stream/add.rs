@@ -1,10 +1,12 @@
 //! Adding entries and taking them away.
 
+use super::delete;
+use super::entries::reply_id;
 use super::idempotence::Identity;
 use super::parse::{self, AddOrTrim, Message, NewId};
-use super::{delete, reply_id};
 use crate::command::{Args, Result};
-use crate::exec::{Ctx, Event};
+use crate::exec::Event;
+use crate::exec::core::Ctx;
 use crate::keyspace::Key;
 use crate::protocol::error::Error;
 use crate::protocol::number::IntText;

@@ -1,8 +1,9 @@
 //! XCLAIM and XAUTOCLAIM: entries that change their consumer.
 
-use super::{arrive, group_mut, no_group, parse, reply_entry, reply_id, say_pending, say_position, see};
+use super::entries::{arrive, group_mut, no_group, reply_entry, reply_id, say_pending, say_position, see};
+use super::parse;
 use crate::command::{Args, Result};
-use crate::exec::Ctx;
+use crate::exec::core::Ctx;
 use crate::keyspace::Key;
 use crate::protocol::error::{Error, echo};
 use crate::protocol::number;

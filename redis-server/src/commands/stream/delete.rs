@@ -2,7 +2,8 @@
 
 use super::parse;
 use crate::command::{Args, Result};
-use crate::exec::{Ctx, Event};
+use crate::exec::Event;
+use crate::exec::core::Ctx;
 use crate::keyspace::Key;
 use crate::types::{References, StreamId};
 

@@ -1,9 +1,11 @@
 //! XGROUP, and XACK.
 
-use super::{no_group_of_key, parse};
+use super::entries::no_group_of_key;
+use super::parse;
 use crate::command::{Args, Result};
-use crate::commands::help;
-use crate::exec::{Ctx, Event};
+use crate::commands::help::help;
+use crate::exec::Event;
+use crate::exec::core::Ctx;
 use crate::protocol::error::Error;
 use crate::types::{Group, Stream, StreamId};
 

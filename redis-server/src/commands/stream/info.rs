@@ -1,10 +1,10 @@
 //! XINFO: properties of a stream, its groups and their consumers.
 
-use super::{counting, limit, no_group_of_key, reply_entries, reply_entry, reply_id};
+use super::entries::{counting, limit, no_group_of_key, reply_entries, reply_entry, reply_id};
 use crate::command::{Args, Result};
-use crate::commands::help;
+use crate::commands::help::help;
 use crate::config::Level;
-use crate::exec::Ctx;
+use crate::exec::core::Ctx;
 use crate::protocol::Reply;
 use crate::protocol::error::Error;
 use crate::types::{Consumer, Group, Idempotence, Log, Stream, StreamId};

@@ -2,7 +2,7 @@
 
 use crate::command::{Args, Result};
 use crate::config::settings;
-use crate::exec::Ctx;
+use crate::exec::core::Ctx;
 use crate::protocol::error::Error;
 use crate::types::{References, StreamId, StreamLimits, Trim, TrimTo};
 

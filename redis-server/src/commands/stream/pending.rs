@@ -1,8 +1,9 @@
 //! XPENDING: entries that were delivered but not acknowledged.
 
-use super::{limit, no_group, parse, reply_id};
+use super::entries::{limit, no_group, reply_id};
+use super::parse;
 use crate::command::{Args, Result};
-use crate::exec::Ctx;
+use crate::exec::core::Ctx;
 use crate::protocol::Reply;
 use crate::protocol::error::Error;
 use crate::types::{Group, Pending, StreamId};

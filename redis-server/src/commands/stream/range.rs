@@ -1,8 +1,9 @@
 //! XLEN, XRANGE, XREVRANGE.
 
-use super::{limit, parse, reply_entries};
+use super::entries::{limit, reply_entries};
+use super::parse;
 use crate::command::{Args, Result};
-use crate::exec::Ctx;
+use crate::exec::core::Ctx;
 use crate::protocol::error::Error;
 use crate::types::LogRange;
 

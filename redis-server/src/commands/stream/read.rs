@@ -1,13 +1,14 @@
 //! XREAD and XREADGROUP: new entries, now or when they come.
 
-use super::{
-    arrive, counting, group_mut, limit, parse, reply_content, reply_entries, reply_entry, reply_id, say_pending,
-    say_position, see,
+use super::entries::{
+    arrive, counting, group_mut, limit, reply_content, reply_entries, reply_entry, reply_id, say_pending, say_position,
+    see,
 };
+use super::parse;
 use crate::command::{Args, KeyPositions, Result, weight};
 use crate::config::Level;
-use crate::exec::blocking::no_group;
-use crate::exec::{Block, Ctx};
+use crate::exec::core::{Block, Ctx};
+use crate::exec::run::parked::no_group;
 use crate::keyspace::{Access, Entry, Key, ValueRef, View};
 use crate::protocol::error::Error;
 use crate::protocol::{Mark, Reply};

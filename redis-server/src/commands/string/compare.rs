@@ -3,7 +3,8 @@
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::command::{Args, Result};
-use crate::exec::{Ctx, Event};
+use crate::exec::Event;
+use crate::exec::core::Ctx;
 use crate::keyspace::{Key, StrRef};
 use crate::protocol::error::Error;
 

@@ -4,7 +4,8 @@ use std::cmp::Ordering;
 
 use super::expiry::{Unit, deadline, remove_over, unit};
 use crate::command::{Args, Result};
-use crate::exec::{Ctx, Event};
+use crate::exec::Event;
+use crate::exec::core::Ctx;
 use crate::keyspace::{StrRef, Value};
 use crate::protocol::error::Error;
 use crate::protocol::number::{Extended, IntText, parse_i64};

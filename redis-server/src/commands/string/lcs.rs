@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use crate::command::{Args, Result};
 use crate::config::settings;
-use crate::exec::Ctx;
+use crate::exec::core::Ctx;
 use crate::keyspace::StrRef;
 use crate::protocol::Reply;
 use crate::protocol::error::Error;

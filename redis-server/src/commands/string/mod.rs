@@ -8,12 +8,13 @@ mod number;
 mod range;
 mod set;
 
-use crate::command::{Args, Categories, Find, Flags, KeySpec, Result, keynum, read, reads, update, write, writes};
-use crate::command::{Weight, weight};
+use crate::command::{
+    Args, Categories, Find, Flags, KeySpec, Result, Weight, keynum, read, reads, update, weight, write, writes,
+};
 use crate::commands::definition::{Family, cmd};
 use crate::config::settings;
-use crate::exec::instance::Instance;
-use crate::exec::{Ctx, Event};
+use crate::exec::Event;
+use crate::exec::core::{Ctx, Instance};
 use crate::keyspace::{Access, Key, StrRef, Value, ValueRef};
 use crate::protocol::Reply;
 use crate::protocol::error::Error;

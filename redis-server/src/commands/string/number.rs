@@ -1,7 +1,8 @@
 //! Strings as numbers.
 
 use crate::command::{Args, Result};
-use crate::exec::{Ctx, Event};
+use crate::exec::Event;
+use crate::exec::core::Ctx;
 use crate::keyspace::{StrRef, Value};
 use crate::protocol::error::Error;
 use crate::protocol::number::Extended;

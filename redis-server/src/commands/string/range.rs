@@ -4,7 +4,8 @@ use std::ops::Range;
 
 use super::{check_len, new_string};
 use crate::command::{Args, Result};
-use crate::exec::{Ctx, Event};
+use crate::exec::Event;
+use crate::exec::core::Ctx;
 use crate::keyspace::StrRef;
 use crate::protocol::error::Error;
 

@@ -3,7 +3,8 @@
 use super::expiry::{Options, Unit, deadline};
 use super::{new_string, reply_value};
 use crate::command::{Args, Result};
-use crate::exec::{Ctx, Event};
+use crate::exec::Event;
+use crate::exec::core::Ctx;
 use crate::protocol::error::Error;
 use crate::protocol::number::IntText;
 

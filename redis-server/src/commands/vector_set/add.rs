@@ -2,7 +2,7 @@
 
 use super::{Given, INVALID_VECTOR, behind_vector, option, positive, stored};
 use crate::command::{Args, Result};
-use crate::exec::Ctx;
+use crate::exec::core::Ctx;
 use crate::keyspace::View;
 use crate::protocol::error::Error;
 use crate::types::vector_set::{

@@ -5,7 +5,7 @@ use std::ops::Bound;
 use super::stored;
 use crate::command::{Args, Result};
 use crate::commands::random::{self, Count};
-use crate::exec::Ctx;
+use crate::exec::core::Ctx;
 use crate::keyspace::View;
 use crate::protocol::error::Error;
 use crate::protocol::{Reply, number};

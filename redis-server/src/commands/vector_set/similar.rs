@@ -3,7 +3,7 @@
 use super::add::refused;
 use super::{Given, INVALID_VECTOR, behind_vector, option, positive, stored};
 use crate::command::{Args, Result};
-use crate::exec::Ctx;
+use crate::exec::core::Ctx;
 use crate::keyspace::View;
 use crate::protocol::Reply;
 use crate::protocol::error::{Error, echo};

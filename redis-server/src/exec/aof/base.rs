@@ -4,8 +4,8 @@ use std::io;
 use std::sync::Arc;
 
 use crate::config::settings;
-use crate::exec::exclusive::Alone;
-use crate::exec::instance::Instance;
+use crate::exec::core::Instance;
+use crate::exec::gate::Alone;
 use crate::exec::snapshot::{self, Format, Job, Occupied, Purpose, Target};
 use crate::persistence::SnapshotFile;
 use crate::persistence::aof::Layout;

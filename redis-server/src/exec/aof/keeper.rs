@@ -2,20 +2,21 @@
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
-use std::sync::mpsc::Sender;
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 use std::{io, mem};
 
 use super::group::Group;
-use super::{Aof, base, lock, now, policy};
+use super::lock::lock;
+use super::state::{Aof, Order};
+use super::{base, now, policy};
 use crate::config::settings;
-use crate::exec::clock::now_ms;
-use crate::exec::exclusive::Alone;
-use crate::exec::instance::Instance;
+use crate::exec::core::Instance;
+use crate::exec::core::clock::now_ms;
+use crate::exec::gate::Alone;
 use crate::exec::snapshot::Purpose;
 use crate::journal::User;
-use crate::persistence::aof::{Fsync, Log};
+use crate::persistence::aof::Fsync;
 use crate::threads::{self, OnPanic};
 
 /// How often the keeper looks at work that grows with time: bytes to write that no client waits for, files to force to disk, files to
@@ -26,25 +27,6 @@ const FAILURES: u64 = 3;
 const DELAY_MAX: u64 = 3600;
 /// How long after a failure a base is tried again without which nothing may be changed, in milliseconds.
 const RETRY: u64 = 1000;
-
-/// An order to the keeper.
-#[derive(Debug)]
-pub(super) enum Order {
-    /// To make a base, and to write to these files what the journal says from its cut on, if anything is kept.
-    Begin(Box<Log>),
-    /// To rewrite the files.
-    Rewrite,
-    /// The base of this rewrite has its cut.
-    Cut(u64),
-    /// The base in the making is whole, or will never be.
-    Base(io::Result<()>),
-    /// To remove what belongs to no state any more.
-    RemoveHistory(Sender<()>),
-    /// To write no more.
-    End(Sender<()>),
-    /// To end.
-    Leave,
-}
 
 pub(super) struct Keeper {
     instance: Arc<Instance>,

@@ -1,28 +1,20 @@
 //! From the files.
 
-use std::fmt;
-use std::io;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Instant;
-
-use arrayvec::ArrayVec;
+use std::{fmt, io};
 
 use super::layout;
-use crate::clients::client::Client;
-use crate::command::{Args, Role, Row};
+use crate::command::{Args, Role};
 use crate::config::settings;
-use crate::exec::dispatch::{self, Admission, Call, Passed};
+use crate::exec::apply::{Failed, Replay, Window};
+use crate::exec::core::{Call, Instance, Worker};
 use crate::exec::replication::Position;
-use crate::exec::script;
 use crate::exec::snapshot;
-use crate::exec::window::{self, WINDOW};
-use crate::exec::worker::Worker;
 use crate::persistence::aof::{Batch, FindError, Layout, Manifest, Mark, ReadFault, Reader, find};
 use crate::persistence::disk::{Disk, Open};
-use crate::protocol::Reply;
-use crate::protocol::error::shown;
 
 /// Why the files were not loaded, in the genuine server's words. The server must not start then.
 #[derive(Debug)]
@@ -70,32 +62,33 @@ pub(super) fn load(worker: Worker, disk: &Arc<dyn Disk>) -> Result<(Manifest, Op
     instance.loading.expect(sizes.iter().sum());
     // An incomplete end is cut off, if nothing stands behind it.
     let last = sizes.iter().rposition(|&size| size > 0);
-    let mut replay = Replay::new(worker, Arc::clone(disk), layout);
+    let mut loader = Loader::new(worker, Arc::clone(disk), layout);
     let mut position = None;
     for (number, part) in manifest.parts().enumerate().filter(|(number, _)| sizes[*number] > 0) {
         let began = Instant::now();
-        position = replay.file(&part.name, &replay.layout.path(part), Some(number) >= last)?;
+        position = loader.file(&part.name, &loader.layout.path(part), Some(number) >= last)?;
         let kind = if manifest.base.as_ref() == Some(part) { "base" } else { "incr" };
         tracing::info!("DB loaded from {kind} file {}: {:.3} seconds", part.name, began.elapsed().as_secs_f64());
     }
     Ok((manifest, position))
 }
 
-/// A session that says again what was said, and is not answered.
-struct Replay {
-    worker: Worker,
-    client: Client,
-    reply: Reply,
+/// Reads the files.
+struct Loader {
+    replay: Replay,
     disk: Arc<dyn Disk>,
     layout: Layout,
     /// Where the transaction begins that is being put together.
     multi: u64,
 }
 
-impl Replay {
+impl Loader {
     fn new(worker: Worker, disk: Arc<dyn Disk>, layout: Layout) -> Self {
-        let client = script::nobody(&worker);
-        Self { worker, client, reply: Reply::default(), disk, layout, multi: 0 }
+        Self { replay: Replay::new(worker), disk, layout, multi: 0 }
+    }
+
+    fn instance(&self) -> &Instance {
+        &self.replay.worker.instance
     }
 
     /// Reads a file to its end. The `last` one may end early. Returns where in a stream it ends, if it says so.
@@ -103,13 +96,13 @@ impl Replay {
         let unreadable =
             |error: io::Error| LoadError(format!("Unrecoverable error reading the append only file {name}: {error}"));
         // The next commands say which database they are for.
-        self.client.db = 0;
+        self.replay.client.db = 0;
         let begin = self.snapshot(name, path)?;
         let mut source = self.disk.read(path).map_err(unreadable)?;
         io::copy(&mut io::Read::take(&mut source, begin), &mut io::sink()).map_err(unreadable)?;
         let mut reader = Reader::new(source, begin);
         let end = loop {
-            if self.worker.instance.is_ending() {
+            if self.instance().is_ending() {
                 return Err(LoadError("the server ends".to_owned()));
             }
             match reader.next_batch() {
@@ -117,12 +110,16 @@ impl Replay {
                     let bytes = batch.ends.last().map_or(0, |&(_, end)| end - batch.begin);
                     self.batch(name, &batch)?;
                     self.delay(batch.ends.len());
-                    self.worker.instance.loading.advance(bytes as u64);
-                    self.worker.instance.loading.tell(self.worker.instance.supervisor());
+                    self.instance().loading.advance(bytes as u64);
+                    self.instance().loading.tell(self.instance().supervisor());
                 }
-                Ok(None) if self.client.multi.is_none() => {
+                Ok(None) if !self.replay.is_in_transaction() => {
                     let mark = reader.mark().cloned();
-                    return Ok(mark.map(|Mark { stream: id, offset }| Position { id, offset, db: self.client.db }));
+                    return Ok(mark.map(|Mark { stream: id, offset }| Position {
+                        id,
+                        offset,
+                        db: self.replay.client.db,
+                    }));
                 }
                 Ok(None) => break reader.offset(),
                 Err(ReadFault::Short(offset)) => break offset,
@@ -141,9 +138,9 @@ impl Replay {
 
     /// Cuts off what is not whole, from `end` on.
     fn short(&mut self, name: &str, path: &Path, mut end: u64, is_last: bool) -> Result<(), LoadError> {
-        if self.client.multi.is_some() {
+        if self.replay.is_in_transaction() {
             tracing::warn!("Revert incomplete MULTI/EXEC transaction in AOF file {name}");
-            crate::exec::transaction::discard_transaction(&self.worker.instance, &mut self.client);
+            self.replay.discard_transaction();
             end = self.multi;
         }
         if !is_last {
@@ -152,7 +149,7 @@ impl Replay {
                  not the last file"
             )));
         }
-        if !self.worker.instance.config.is_on(settings::AOF_LOAD_TRUNCATED) {
+        if !self.instance().config.is_on(settings::AOF_LOAD_TRUNCATED) {
             return Err(LoadError(format!(
                 "Unexpected end of file reading the append only file {name}: offset {end}. You can: 1) Make a backup of your \
                  AOF file, then use redis-server --fix <filename.manifest>. 2) Alternatively you can set the \
@@ -179,99 +176,63 @@ impl Replay {
             return Ok(0);
         }
         tracing::info!("Reading RDB base file on AOF loading...");
-        snapshot::load_alone(&self.worker, &*self.disk, path, false)
+        snapshot::load_alone(&self.replay.worker, &*self.disk, path, false)
             .map_err(|error| LoadError(format!("Error reading the RDB base file {name}: {error}. AOF loading aborted")))
     }
 
     fn batch(&mut self, name: &str, batch: &Batch<'_>) -> Result<(), LoadError> {
-        let mut window: ArrayVec<Call<'_>, WINDOW> = ArrayVec::new();
+        let mut window = Window::new();
         let (mut first, mut begin) = (0, batch.begin);
         for &(last, end) in batch.ends {
             let args = Args::new(batch.bytes, &batch.spans[first..last]);
-            let row = dispatch::resolve(&self.worker.instance, args).map_err(|error| {
-                let (offset, name_of) = (batch.offset + begin as u64, shown(args.at(0)));
-                let error = error.to_string();
-                let error = error.strip_prefix("ERR ").unwrap_or(&error);
+            let row = self.replay.resolve(args).map_err(|Failed { command, why }| {
+                let (offset, why) = (batch.offset + begin as u64, why.strip_prefix("ERR ").unwrap_or(&why));
                 LoadError(format!(
-                    "Unknown command '{name_of}' reading the append only file {name}: offset {offset}: {error}"
+                    "Unknown command '{command}' reading the append only file {name}: offset {offset}: {why}"
                 ))
             })?;
-            if self.client.multi.is_none() && row.command.batches(args.len()) && !self.worker.is_alone {
+            if self.replay.batches(row, args) {
                 window.push(Call { row, args });
             } else {
                 self.run(&mut window, name)?;
                 if row.command.role == Role::Begin {
                     self.multi = batch.offset + begin as u64;
                 }
-                let is_queued = self.client.multi.is_some() && !row.command.role.runs_inside_multi();
-                let admission = if is_queued { Admission::Queue(row) } else { Admission::Run(row) };
-                let errors = self.worker.stats.errors.get();
-                let passed = if self.worker.is_alone && !is_queued {
-                    self.run_alone(row, args);
-                    Passed::Done
-                } else {
-                    dispatch::pass(&self.worker, &mut self.client, admission, args, &mut self.reply)
-                };
-                self.end(passed, errors, args, name)?;
+                let passed = self.replay.pass(row, args);
+                passed.or_else(|failed| self.failed(&failed, name))?;
             }
             (first, begin) = (last, end);
         }
         self.run(&mut window, name)
     }
 
-    /// Runs a command of one that is alone with the data: each has locks of its own, those of a transaction too, which therefore
-    /// must not be locked together.
-    fn run_alone(&mut self, row: &'static Row, args: Args<'_>) {
-        let multi = (row.command.role == Role::Exec).then(|| self.client.multi.take()).flatten();
-        let Some(multi) = multi else {
-            drop(window::run_among_others(&self.worker, &mut self.client, row, args, &mut self.reply));
-            return;
-        };
-        crate::exec::transaction::discard_transaction(&self.worker.instance, &mut self.client);
-        for (row, args) in &multi.queue {
-            drop(window::run_among_others(&self.worker, &mut self.client, row, args.args(), &mut self.reply));
+    fn run(&mut self, calls: &mut Window<'_>, name: &str) -> Result<(), LoadError> {
+        while let Err(failed) = self.replay.run_window(calls) {
+            self.failed(&failed, name)?;
         }
-    }
-
-    fn run(&mut self, calls: &mut ArrayVec<Call<'_>, WINDOW>, name: &str) -> Result<(), LoadError> {
-        let Some(last) = calls.last().copied() else { return Ok(()) };
-        let errors = self.worker.stats.errors.get();
-        let (_, passed) = window::run(&self.worker, &mut self.client, calls, &mut self.reply);
-        calls.clear();
-        self.end(passed, errors, last.args, name)
+        Ok(())
     }
 
     /// Takes the time that tests want each command to take.
     fn delay(&self, commands: usize) {
         for _ in 0..commands {
-            match snapshot::delay(&self.worker.instance.config, settings::KEY_LOAD_DELAY) {
-                Some(delay) if !self.worker.instance.is_ending() => std::thread::sleep(delay),
+            match snapshot::delay(&self.instance().config, settings::KEY_LOAD_DELAY) {
+                Some(delay) if !self.instance().is_ending() => std::thread::sleep(delay),
                 _ => return,
             }
         }
     }
 
-    /// No client is answered, and no client waits. A command that fails now has not failed when it was written: the data may be another
-    /// than it was, which ends the start only if `propagation-error-behavior` says so, as in Redis.
-    fn end(&mut self, passed: Passed, errors: u64, args: Args<'_>, name: &str) -> Result<(), LoadError> {
-        if let Passed::Blocked(waiting) = passed {
-            waiting.leave(&self.client);
-        }
-        if self.worker.stats.errors.get() == errors {
-            self.reply.clear();
-            return Ok(());
-        }
-        self.worker.instance.stats.unexpected_errors.fetch_add(1, Relaxed);
-        let said = self.reply.to_vec();
-        self.reply.clear();
-        let first = said.split(|&byte| byte == b'\n').find_map(|line| line.strip_prefix(b"-")).unwrap_or_default();
-        let (why, command) = (shown(first.trim_ascii_end()), shown(args.at(0)));
+    /// A command that fails now has not failed when it was written: the data may be another than it was, which ends the start only if
+    /// `propagation-error-behavior` says so, as in Redis.
+    fn failed(&self, Failed { command, why }: &Failed, name: &str) -> Result<(), LoadError> {
+        let instance = self.instance();
+        instance.stats.unexpected_errors.fetch_add(1, Relaxed);
         tracing::error!(
             "== CRITICAL == This server is sending an error to its AOF-loading-client: '{why}' after processing the command \
              '{command}' of {name}"
         );
-        let config = &self.worker.instance.config;
-        if config.word(settings::PROPAGATION_ERROR_BEHAVIOR) == "panic" {
+        if instance.config.word(settings::PROPAGATION_ERROR_BEHAVIOR) == "panic" {
             return Err(LoadError(format!("Error reading the append only file {name}: '{command}' fails: {why}")));
         }
         Ok(())

@@ -20,143 +20,41 @@ mod base;
 mod group;
 mod keeper;
 mod load;
+mod lock;
 mod pen;
+mod state;
 #[cfg(test)]
 mod tests;
 mod waiters;
 
 pub use load::LoadError;
+pub use state::{Aof, Figures};
 
-use std::io;
 use std::path::Path;
+use std::sync::Arc;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
-use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU8, AtomicU64, fence};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
-use std::thread::{self, JoinHandle, Thread};
+use std::sync::atomic::fence;
 use std::time::Duration;
+use std::{io, thread};
 
 use crate::clients::client::ClientShared;
 use crate::config::{Config, settings};
-use crate::exec::clock::{now_ms, steady_ms};
-use crate::exec::exclusive::{Alone, Exclusive};
-use crate::exec::instance::Instance;
+use crate::exec::core::clock::{now_ms, steady_ms};
+use crate::exec::core::{Ctx, Instance, Worker};
+use crate::exec::gate::Alone;
 use crate::exec::replication::Replication;
 use crate::exec::snapshot;
-use crate::exec::worker::Worker;
 use crate::journal::User;
 use crate::keyspace::Access;
 use crate::persistence::aof::{Fsync, Layout, Log, Now, Policy, find};
 use crate::persistence::disk::{Disk, RealDisk};
-use keeper::{Keeper, Order};
-use pen::{Cut, Pen};
-use waiters::{Released, Waiters};
+use keeper::Keeper;
+use lock::lock;
+use state::{Order, Until};
+use waiters::Released;
 
 /// How long a disk may take under `everysec` before replies wait for it, in milliseconds.
 const PATIENCE: u64 = 2000;
-
-/// The condition for a reply that shows the journal up to some offset.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u8)]
-enum Until {
-    /// Nothing: there are no files, or nothing can be written at present, so that nothing is changed either.
-    Nothing,
-    /// The files have that.
-    Written,
-    /// The disk has that.
-    Durable,
-}
-
-/// The state of the append-only file that all threads share.
-#[derive(Debug, Default)]
-pub struct Aof {
-    is_on: AtomicBool,
-    /// An [`Until`].
-    until: AtomicU8,
-    /// The files have the journal up to here.
-    written: AtomicU64,
-    /// The journal is on disk up to here.
-    durable: AtomicU64,
-    /// Changes before this moment are on disk; in milliseconds of the steady clock.
-    durable_at: AtomicU64,
-    /// Whether there are files that are written to.
-    has_writer: AtomicBool,
-    /// Whether that is so long ago that replies wait for the disk.
-    is_late: AtomicBool,
-    /// Held while [`Aof::until`] is decided.
-    reviewing: Mutex<()>,
-    pen: Mutex<Pen>,
-    /// The cut of a base that the next writer has to heed. Held while the cut is made.
-    cut: Mutex<Option<Cut>>,
-    /// Clients whose replies wait.
-    waiters: Waiters,
-    is_failing: AtomicBool,
-    failure: Mutex<String>,
-    bell: Arc<Bell>,
-    /// Microseconds by which every write takes longer, so that one can see what a slow disk does.
-    delay: AtomicU64,
-    orders: Mutex<Vec<Order>>,
-    keeper: Mutex<Option<JoinHandle<()>>>,
-    /// The figures of INFO.
-    pub figures: Figures,
-}
-
-/// INFO's figures of the append-only file. Times are in seconds.
-#[derive(Debug, Default)]
-pub struct Figures {
-    /// Bytes of all files, and what they were when the base was made.
-    pub size: AtomicU64,
-    /// See [`Figures::size`].
-    pub base_size: AtomicU64,
-    /// Bytes that wait to be written.
-    pub buffer: AtomicU64,
-    /// Whether files are being rewritten, or will be.
-    pub is_rewriting: AtomicBool,
-    /// See [`Figures::is_rewriting`].
-    pub is_scheduled: AtomicBool,
-    /// Rewrites so far, those that failed included.
-    pub rewrites: AtomicU64,
-    /// Failed ones since the last that did not.
-    pub failures: AtomicU64,
-    /// Replies that have waited under `everysec`, because the disk took too long.
-    pub delayed: AtomicU64,
-    /// How long the last one took, plus one; 0: there was none.
-    pub last_seconds: AtomicI64,
-    /// When the present one began, in seconds of Unix time.
-    pub began: AtomicU64,
-}
-
-/// Wakes the keeper.
-#[derive(Debug, Default)]
-struct Bell {
-    has_rung: AtomicBool,
-    /// Whether it is to ring when the journal goes on.
-    is_wanted: AtomicBool,
-    thread: OnceLock<Thread>,
-}
-
-impl Bell {
-    fn ring(&self) {
-        if !self.has_rung.swap(true, Release) {
-            self.unpark();
-        }
-    }
-
-    fn ring_if_wanted(&self) {
-        if self.is_wanted.load(Relaxed) {
-            self.ring();
-        }
-    }
-
-    fn unpark(&self) {
-        if let Some(thread) = self.thread.get() {
-            thread.unpark();
-        }
-    }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
 
 fn now() -> Now {
     Now { unix: now_ms(), steady: steady_ms() }
@@ -207,7 +105,7 @@ fn start_on(instance: &Arc<Instance>, disk: Arc<dyn Disk>) -> Result<(), LoadErr
     if let Some(position) = position {
         instance.replication.go_on_from(instance, position, Replication::starts_as_replica(instance));
     }
-    instance.journal.turn_on(User::Aof, &Exclusive::already_stopped(instance));
+    instance.journal.turn_on(User::Aof, &instance.exclusive.already_stopped());
     let offset = instance.journal.offset();
     instance.aof.is_on.store(true, Relaxed);
     instance.aof.spawn(instance).map_err(|error| LoadError::opening(&error))?;
@@ -221,7 +119,8 @@ fn start_on(instance: &Arc<Instance>, disk: Arc<dyn Disk>) -> Result<(), LoadErr
 ///
 /// # Errors
 /// [`LoadError`]. The part in front of the fault has been loaded then.
-pub fn reload(worker: &Worker, alone: &Alone) -> Result<(), LoadError> {
+pub fn reload(cx: &Ctx<'_>, alone: &Alone) -> Result<(), LoadError> {
+    let worker = cx.worker;
     let instance = &worker.instance;
     while instance.aof.is_on()
         && !instance.aof.is_failing()
@@ -241,37 +140,6 @@ pub fn reload(worker: &Worker, alone: &Alone) -> Result<(), LoadError> {
 }
 
 impl Aof {
-    /// Whether what changes is kept.
-    #[inline]
-    pub fn is_on(&self) -> bool {
-        self.is_on.load(Relaxed)
-    }
-
-    /// Up to where the journal is on disk, if it is kept.
-    pub fn durable(&self) -> Option<u64> {
-        self.is_on().then(|| self.durable.load(Acquire))
-    }
-
-    /// Why nothing can be written at present; then nothing must be changed.
-    #[inline]
-    pub fn failure(&self) -> Option<String> {
-        self.is_failing().then(|| lock(&self.failure).clone())
-    }
-
-    /// Whether nothing can be written at present.
-    #[inline]
-    pub fn is_failing(&self) -> bool {
-        self.is_failing.load(Relaxed)
-    }
-
-    fn until(&self) -> Until {
-        match self.until.load(Acquire) {
-            0 => Until::Nothing,
-            1 => Until::Written,
-            _ => Until::Durable,
-        }
-    }
-
     /// Decides what replies wait for. To be called when anything has changed that it depends on, and now and then, as the time does.
     pub fn review(&self, instance: &Instance) {
         // Under this lock the last thread sees all changes of the others.
@@ -326,12 +194,6 @@ impl Aof {
         (!self.is_safe(instance, offset)).then_some(offset)
     }
 
-    /// Whether replies wait for the disk, and not for the files alone.
-    #[inline]
-    pub fn is_awaiting_disk(&self) -> bool {
-        self.until() == Until::Durable
-    }
-
     /// Whether what the journal says up to `offset` is as safe as it has to be.
     fn is_safe(&self, instance: &Instance, offset: u64) -> bool {
         let reached = match self.until() {
@@ -366,11 +228,6 @@ impl Aof {
             Until::Durable => self.durable.load(Acquire),
         };
         self.waiters.release(safe, &instance.workers)
-    }
-
-    /// Has every write take so many microseconds longer.
-    pub fn set_delay(&self, micros: u64) {
-        self.delay.store(micros, Relaxed);
     }
 
     /// Begins to keep what changes, from some moment soon on. The files count when there is a base.

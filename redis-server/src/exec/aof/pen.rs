@@ -4,36 +4,15 @@ use std::ops::Range;
 use std::sync::atomic::Ordering::{Relaxed, Release};
 use std::sync::{Arc, MutexGuard, PoisonError, TryLockError};
 
-use super::{Aof, Order, PATIENCE, Until, lock, now};
+use super::lock::lock;
+use super::state::{Aof, Cut, Order, Pen, Until};
+use super::{PATIENCE, now};
 use crate::config::settings;
-use crate::exec::exclusive::Alone;
-use crate::exec::instance::Instance;
-use crate::journal::Reader;
+use crate::exec::core::Instance;
+use crate::exec::gate::Alone;
 use crate::persistence::aof::{Layout, Log, Now, Writer};
 use crate::persistence::disk::Disk;
 use crate::threads::Vital;
-
-/// The files, and what the journal has said for them.
-#[derive(Debug, Default)]
-pub(super) struct Pen {
-    pub(super) writer: Option<Writer>,
-    /// Files that wait for the cut of their first base.
-    pub(super) begun: Option<Box<Log>>,
-    /// The rewrite whose cut is awaited.
-    awaits: Option<u64>,
-    journal: Option<Reader>,
-    /// Room for what is taken of the journal, and for what among that is for replicas only.
-    bytes: Vec<u8>,
-    apart: Vec<Range<u64>>,
-}
-
-/// Where the base of a rewrite has its cut in the journal; and in which database, if what comes there does not say it.
-#[derive(Debug)]
-pub(super) struct Cut {
-    pub(super) rewrite: u64,
-    pub(super) offset: u64,
-    pub(super) db: Option<usize>,
-}
 
 /// The files' end is unknown if a panic leaves the pen in the middle of a line.
 const WRITING: Vital = Vital("what writes the append-only file");

@@ -1,14 +1,15 @@
 //! Clients whose replies wait for the files, or for the disk.
 
-use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::sync::atomic::AtomicUsize;
+use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Mutex};
 use std::thread::{self, ThreadId};
 
 use smallvec::SmallVec;
 
-use super::lock;
+use super::lock::lock;
 use crate::clients::client::{ClientShared, flag};
-use crate::exec::workers::Workers;
+use crate::exec::core::workers::Workers;
 
 /// Clients that are sent nothing before the disk has what their replies show.
 #[derive(Debug, Default)]

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use super::judge;
+use super::redirect::moved;
 use crate::clients::client::{ClientShared, flag};
 use crate::cluster::{NOBODY, Routing, SlotSet, slot_of};
-use crate::exec::instance::Instance;
+use crate::exec::core::Instance;
 use crate::protocol::error::Error;
 
 /// Ends the wait of those whose keys belong to others.
@@ -34,7 +34,7 @@ fn elsewhere(instance: &Instance, routing: &Routing, client: &ClientShared, key:
     let owner = routing.owners[usize::from(slot)];
     let reads_here = client.has_flag(flag::READONLY) && routing.primary != NOBODY && owner == routing.primary;
     let stays = owner == routing.me || routing.importing.contains_key(&slot) || reads_here;
-    (!stays).then(|| judge::moved(instance, client, slot, owner))
+    (!stays).then(|| moved(instance, client, slot, owner))
 }
 
 /// Ends subscriptions to shard channels of slots that have gone.

@@ -1,34 +1,20 @@
 //! Slots that others have now, as far as their keys are still here: these go by and by, on a thread of its own.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use super::Cluster;
 use crate::cluster::SlotSet;
-use crate::exec::instance::Instance;
-use crate::exec::pace::Pace;
-use crate::exec::priority;
+use crate::exec::cluster::state::{LostSlots, lock};
+use crate::exec::core::pace::Pace;
+use crate::exec::core::{Instance, priority};
 use crate::threads::{self, OnPanic};
 
 /// Keys of a slot that are removed under one lock.
 const SLICE: usize = 256;
 /// How long to wait, between two looks, for threads that work with a slot's keys.
 const NAP: Duration = Duration::from_millis(1);
-
-/// See the module.
-#[derive(Debug)]
-pub(super) struct LostSlots {
-    slots: Mutex<SlotSet>,
-    /// The thread that removes keys, or has done so.
-    thread: Mutex<Option<JoinHandle<()>>>,
-}
-
-impl Default for LostSlots {
-    fn default() -> Self {
-        Self { slots: Mutex::new(SlotSet::EMPTY), thread: Mutex::default() }
-    }
-}
 
 /// How much of a slot's keys has been removed.
 #[derive(PartialEq, Eq)]
@@ -38,10 +24,6 @@ enum Dropped {
     Part,
     /// Another thread works with the slot, or with all that is left.
     Nothing,
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl LostSlots {

@@ -1,67 +1,23 @@
 //! This node's machine: it is told what happens, and what it wants done is done here, or by the bus's thread.
 
-use std::collections::{BTreeMap, VecDeque};
 use std::hash::BuildHasher as _;
 use std::path::Path;
+use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
-use std::sync::atomic::{AtomicBool, AtomicU64};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::task::Waker;
 
-use atomic_waker::AtomicWaker;
 use foldhash::quality::RandomState;
 
 use super::file::NodesFile;
-use super::lost::LostSlots;
-use super::saver::Saver;
 use super::{Cluster, clients};
 use crate::cluster::moves::Order;
-use crate::cluster::{Action, Facts, Level, Link, Machine, Millis, PrimaryLink, SLOTS, Settings, SlotSet};
+use crate::cluster::{Action, Facts, Level, Machine, Millis, PrimaryLink, SLOTS, Settings, SlotSet};
 use crate::config::{Config, settings};
-use crate::exec::clock::{Tick, now_ms};
-use crate::exec::instance::Instance;
+use crate::exec::cluster::bus_port;
+use crate::exec::cluster::state::lock;
+use crate::exec::core::Instance;
 use crate::exec::replication::LinkStage;
 use crate::protocol::error::Error;
 use crate::threads::Vital;
-
-/// How far the bus port is from the port, where nothing else is said.
-const BUS_PORT: u16 = 10_000;
-
-/// The machine and what belongs to it.
-#[derive(Debug)]
-pub(super) struct Node {
-    machine: Mutex<Option<Machine>>,
-    saver: Arc<Saver>,
-    /// Actions of the bus's thread, in this order, each with the number of the text that must be on disk before.
-    outbox: Mutex<VecDeque<(u64, Action)>>,
-    waker: Arc<AtomicWaker>,
-    /// Bytes that wait on each link.
-    unsent: Mutex<BTreeMap<Link, Arc<AtomicU64>>>,
-    /// Slots of which others are the owners now, and whose keys are to be removed.
-    pub(super) lost: LostSlots,
-    began: (Millis, Tick),
-    /// Whether slots have changed hands since the bus's thread looked around.
-    routed: AtomicBool,
-}
-
-impl Default for Node {
-    fn default() -> Self {
-        Self {
-            machine: Mutex::default(),
-            saver: Arc::default(),
-            outbox: Mutex::default(),
-            waker: Arc::default(),
-            unsent: Mutex::default(),
-            lost: LostSlots::default(),
-            began: (now_ms(), Tick::now()),
-            routed: AtomicBool::new(false),
-        }
-    }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
 
 /// A node's settings, from its configuration.
 pub fn settings_of(config: &Config) -> Settings {
@@ -92,24 +48,6 @@ pub fn settings_of(config: &Config) -> Settings {
     }
 }
 
-/// The port at which other nodes find this one.
-pub fn bus_port(config: &Config) -> u16 {
-    let port = |setting| u16::try_from(config.int(setting)).unwrap_or(0);
-    let base = match config.is_on(settings::TLS_CLUSTER) {
-        true => port(settings::TLS_PORT),
-        false => port(settings::PORT),
-    };
-    match port(settings::CLUSTER_PORT) {
-        0 => base.saturating_add(BUS_PORT),
-        port => port,
-    }
-}
-
-/// At which of its ports another node's data is asked for.
-pub fn replication_port(config: &Config, port: u16, tls_port: u16) -> u16 {
-    if config.is_on(settings::TLS_REPLICATION) { tls_port } else { port }
-}
-
 impl Cluster {
     /// Takes up what the file says of this node, before anybody is served.
     ///
@@ -130,12 +68,6 @@ impl Cluster {
         Ok(())
     }
 
-    /// The server ends: the node says nothing more, and its file is nobody's.
-    pub fn end(&self) {
-        *lock(&self.node.machine) = None;
-        self.node.saver.end();
-    }
-
     /// The data is there.
     ///
     /// # Errors
@@ -150,12 +82,6 @@ impl Cluster {
         }
         self.with(instance, |machine, now| machine.data_loaded(&slots, now));
         Ok(())
-    }
-
-    /// The time, which never runs back.
-    pub fn now(&self) -> Millis {
-        let (at, tick) = self.node.began;
-        at + tick.elapsed().as_millis() as u64
     }
 
     /// [`Cluster::with`] for a client that is told of a change when it is in the file. The bus's thread must not call this.
@@ -240,13 +166,6 @@ impl Cluster {
         }
     }
 
-    /// Leaves an action to the bus's thread, behind the texts that must be on disk before.
-    fn leave(&self, action: Action) -> bool {
-        let vital = self.node.saver.vital();
-        lock(&self.node.outbox).push_back((vital, action));
-        true
-    }
-
     /// Tells the machine what `CONFIG SET` has changed.
     pub fn refresh_settings(&self, instance: &Instance) {
         let settings = settings_of(&instance.config);
@@ -255,43 +174,6 @@ impl Cluster {
                 machine.set_settings(settings, now);
             }
         });
-    }
-
-    /// The next action of the bus's thread. An action that waits for the disk comes when the disk has its text.
-    pub fn next_action(&self) -> Option<Action> {
-        let mut outbox = lock(&self.node.outbox);
-        let (_, action) = outbox.pop_front_if(|(vital, _)| self.node.saver.has_written(*vital))?;
-        Some(action)
-    }
-
-    /// Whether there is something for it to do now.
-    pub fn is_asked(&self) -> bool {
-        let can_be_done = |(vital, _): &(u64, Action)| self.node.saver.has_written(*vital);
-        lock(&self.node.outbox).front().is_some_and(can_be_done) || self.node.routed.load(Relaxed)
-    }
-
-    /// Where a link that begins says how many bytes wait on it.
-    pub fn count_unsent(&self, link: Link) -> Arc<AtomicU64> {
-        let unsent = Arc::<AtomicU64>::default();
-        let mut all = lock(&self.node.unsent);
-        all.retain(|_, unsent| Arc::strong_count(unsent) > 1);
-        all.insert(link, Arc::clone(&unsent));
-        unsent
-    }
-
-    /// Bytes that wait on all links.
-    pub fn all_unsent(&self) -> u64 {
-        lock(&self.node.unsent).values().map(|unsent| unsent.load(Relaxed)).sum()
-    }
-
-    /// How many bytes wait on a link.
-    pub fn unsent(&self, link: Link) -> u64 {
-        lock(&self.node.unsent).get(&link).map_or(0, |unsent| unsent.load(Relaxed))
-    }
-
-    /// Wakes this task when there is something to be done.
-    pub fn wake_by(&self, waker: &Waker) {
-        self.node.waker.register(waker);
     }
 
     /// Tells those of the slots' going who wait for keys, or listen to channels, of slots that others have.

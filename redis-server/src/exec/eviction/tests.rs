@@ -3,9 +3,8 @@
 use std::sync::Arc;
 
 use super::*;
-use crate::config::Caller;
-use crate::exec::exclusive::Exclusive;
-use crate::keyspace::{Access, Value};
+use crate::config::{Caller, Config};
+use crate::keyspace::{Access, Frequency, Usage, Value};
 use crate::observe::memory;
 
 const KEYS: u64 = 2000;
@@ -158,7 +157,7 @@ fn nothing_goes_while_a_script_is_alone() {
     memory::count(1000);
     fill(&worker, 0, |_| (None, 0));
     assert!(instance.is_short_of_memory());
-    let alone = Exclusive::stop(instance).unwrap();
+    let alone = instance.exclusive.stop().unwrap();
     instance.exclusive.make_busy();
     assert_eq!(make_room(&worker), Room::Coming);
     assert_eq!(instance.database(0).evicted_count(), 0);
@@ -173,7 +172,7 @@ fn nothing_expires_while_a_script_is_alone() {
     let worker = worker("noeviction");
     let instance = &worker.instance;
     fill(&worker, 0, |_| (Some(NOW + 1), 0));
-    let alone = Exclusive::stop(instance).unwrap();
+    let alone = instance.exclusive.stop().unwrap();
     crate::runtime::embedded::expire(instance);
     assert_eq!(instance.database(0).expired_count(), 0);
     drop(alone);

@@ -5,46 +5,21 @@
 //! no-failover ─▶ waiting-for-sync: writes wait, until the replica has all ─▶ failover-in-progress: this server follows it ─▶ no-failover
 //! ```
 
-use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use std::thread;
 use std::time::{Duration, Instant};
+use std::{io, thread};
 
-use super::{Replication, Stage};
+use super::state::{Failover, FailoverStage, Replication, Stage};
 use crate::clients::client::flag;
 use crate::config::settings;
-use crate::exec::dispatch::redirect;
-use crate::exec::instance::Instance;
-use crate::exec::still::{Still, stand_still, stand_still_unless_ending};
+use crate::exec::core::Instance;
+use crate::exec::gate::{Still, stand_still};
 use crate::protocol::error::Error;
 use crate::threads::{self, OnPanic};
 
 /// How long it waits between two looks at what replicas have said.
 const NAP: Duration = Duration::from_millis(2);
-
-/// How far a failover is.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum FailoverStage {
-    /// There is none.
-    #[default]
-    None,
-    /// Writes wait until the replica has what is there.
-    WaitsForSync,
-    /// This server asks the replica to be its primary.
-    InProgress,
-}
-
-impl FailoverStage {
-    /// As INFO calls it.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::None => "no-failover",
-            Self::WaitsForSync => "waiting-for-sync",
-            Self::InProgress => "failover-in-progress",
-        }
-    }
-}
 
 /// The arguments of FAILOVER.
 #[derive(Clone, Debug, Default)]
@@ -57,21 +32,7 @@ pub struct FailoverRequest {
     pub timeout: Option<Duration>,
 }
 
-/// The state of a primary's failover.
-#[derive(Debug, Default)]
-pub(super) struct Failover {
-    stage: FailoverStage,
-    /// How many there have been: a thread whose failover is over ends.
-    number: u64,
-    target: Option<(String, u16)>,
-}
-
 impl Replication {
-    /// How far a failover is.
-    pub fn failover(&self) -> FailoverStage {
-        self.state().failover.stage
-    }
-
     /// Begins to hand this primary's place over.
     ///
     /// # Errors
@@ -131,12 +92,6 @@ impl Replication {
         }
     }
 
-    fn end_failover(&self) -> Option<(FailoverStage, Option<(String, u16)>)> {
-        let mut state = self.state();
-        let stage = std::mem::take(&mut state.failover.stage);
-        (stage != FailoverStage::None).then(|| (stage, state.failover.target.take()))
-    }
-
     /// Follows another server from now on, or none. Tells clients that wait for keys, and the configuration.
     pub fn turn_to(&self, instance: &Arc<Instance>, target: Option<(String, u16)>, still: &Still) {
         if !instance.cluster.is_enabled() {
@@ -152,7 +107,7 @@ impl Replication {
             for client in instance.clients() {
                 let blocked = client.blocked().clone();
                 let is_sent = client.has_flag(flag::REDIRECTS) && !instance.cluster.is_enabled();
-                let error = if is_sent { &redirect(host, *port) } else { &unblocked };
+                let error = if is_sent { &Error::redirect(host, *port) } else { &unblocked };
                 // One that has just been answered waits no longer.
                 let _ = blocked.is_some_and(|blocked| blocked.fail(error));
             }
@@ -175,7 +130,7 @@ impl Work {
         let replication = &self.instance.replication;
         let is_last = || replication.state().failover.number == self.number;
         if catch_unwind(AssertUnwindSafe(|| self.run())).is_err()
-            && let Ok(still) = stand_still_unless_ending(&self.instance)
+            && let Ok(still) = self.instance.stand_still()
             && is_last()
         {
             replication.abort_failover(&self.instance, "A panic, see the log", &still);
@@ -193,7 +148,7 @@ impl Work {
                         self.hand_over(target.clone(), None);
                     }
                     _ => {
-                        if let Ok(still) = stand_still_unless_ending(&self.instance) {
+                        if let Ok(still) = self.instance.stand_still() {
                             let why = "Replica never caught up before timeout";
                             replication.abort_failover(&self.instance, why, &still);
                         }
@@ -202,7 +157,7 @@ impl Work {
                 return;
             }
             // Windows that began before writes were held are over then.
-            let Ok(still) = stand_still(&self.instance, || self.check(true)) else { continue };
+            let Ok(still) = stand_still(&self.instance.exclusive, || self.check(true)) else { continue };
             let synced_at = self.instance.journal.offset();
             drop(still);
             let end = self.instance.journal.tell_replicas(&[b"REPLCONF", b"GETACK", b"*"]);
@@ -218,7 +173,7 @@ impl Work {
     fn wait(&self, synced_at: u64, end: u64) -> Option<(String, u16)> {
         while self.check(true).is_ok() && self.instance.journal.offset() == end {
             let replicas = self.instance.replication.replicas();
-            let is_meant = |replica: &super::Replica| match &self.request.target {
+            let is_meant = |replica: &super::state::Replica| match &self.request.target {
                 Some(target) => replica.is_at(target),
                 None => true,
             };
@@ -237,7 +192,7 @@ impl Work {
     /// Follows the replica, unless something has come behind `end` that it has not got.
     fn hand_over(&self, target: (String, u16), end: Option<u64>) -> bool {
         let replication = &self.instance.replication;
-        let Ok(still) = stand_still(&self.instance, || self.check(end.is_some())) else { return false };
+        let Ok(still) = stand_still(&self.instance.exclusive, || self.check(end.is_some())) else { return false };
         if end.is_some_and(|end| end != self.instance.journal.offset()) {
             return false;
         }

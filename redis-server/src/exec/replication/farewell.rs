@@ -1,16 +1,15 @@
 //! Before the server ends: replicas get what they have not got yet.
 
-use std::io;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
-use std::thread;
 use std::time::Duration;
+use std::{io, thread};
 
 use super::Replication;
 use crate::config::settings;
-use crate::exec::clock::now_ms;
-use crate::exec::instance::Instance;
-use crate::exec::still::stand_still;
+use crate::exec::core::Instance;
+use crate::exec::core::clock::now_ms;
+use crate::exec::gate::stand_still;
 
 /// How long it waits between two looks at what replicas have said.
 const NAP: Duration = Duration::from_millis(2);
@@ -61,11 +60,11 @@ impl Replication {
         let goes_on = || instance.ending.is_wanted() && now_ms() < until;
         let check = || if goes_on() { Ok(()) } else { Err(io::ErrorKind::Interrupted.into()) };
         // Windows that began before writes were held are over then.
-        let still = stand_still(instance, check).ok()?;
+        let still = stand_still(&instance.exclusive, check).ok()?;
         let end = instance.journal.offset();
         drop(still);
         let all_have = || {
-            let lags = |replica: &super::Replica| {
+            let lags = |replica: &super::state::Replica| {
                 !replica.follower.wants_snapshot_only && replica.acknowledged.load(Relaxed) < end
             };
             !self.replicas().iter().any(|replica| lags(replica))

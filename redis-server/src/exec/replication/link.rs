@@ -8,14 +8,12 @@ use std::task::{Context, Poll};
 
 use bytes::Bytes;
 
-use super::sync::{Feed, Part};
-use super::{Replica, Stage};
+use super::state::{Feed, Part, Replica, Stage};
 use crate::clients::client::SyncRequest;
 use crate::command::{Args, Flags};
 use crate::config::settings;
-use crate::exec::clock::now_ms;
-use crate::exec::dispatch;
-use crate::exec::instance::Instance;
+use crate::exec::core::clock::now_ms;
+use crate::exec::core::{Instance, resolve};
 use crate::journal::Reader;
 use crate::protocol::error::shown;
 use crate::protocol::{Parser, ProtocolError, RequestLimits, Span};
@@ -231,7 +229,7 @@ impl Link {
 
     /// Tells of a command that would be answered; its name.
     fn refuse(&self, args: Args<'_>) -> String {
-        let row = dispatch::find(&self.instance, args);
+        let row = resolve::find(&self.instance, args);
         let name = row.map_or_else(|| shown(args.at(0)).to_string(), |row| row.name());
         let (id, addr) = (self.replica.client.id, &self.replica.client.addr);
         tracing::error!("Replica generated a reply to command '{name}', disconnecting it: id={id} addr={addr}");

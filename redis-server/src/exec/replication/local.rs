@@ -7,8 +7,7 @@ use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use crate::exec::instance::Instance;
-use crate::keyspace::Access;
+use crate::keyspace::{Access, Database};
 
 /// Keys that are remembered; others stay until a client removes them.
 const KEYS_MAX: usize = 100_000;
@@ -52,7 +51,7 @@ impl LocalKeys {
     }
 
     /// Removes those whose time is over; the caller is at work with the data.
-    pub(super) fn expire(&self, instance: &Instance, now: u64) {
+    pub(super) fn expire(&self, databases: &[Database], now: u64) {
         if !self.any.load(Relaxed) {
             return;
         }
@@ -62,7 +61,7 @@ impl LocalKeys {
             (mem::take(&mut keys.set), keys.forgotten)
         };
         noted.retain(|(db, key)| {
-            let database = instance.database(*db);
+            let database = &databases[*db];
             let key = database.key(key);
             let mut keys = [(key, Access::Read)];
             let deadline = {
@@ -93,6 +92,7 @@ mod tests {
 
     use super::*;
     use crate::config::Config;
+    use crate::exec::core::Instance;
 
     /// A command that has a key's lock notes it, while keys are looked at whose time may be over.
     #[test]
@@ -105,7 +105,7 @@ mod tests {
         let view = database.lock_keys(&mut keys, 0);
         let looks = thread::spawn({
             let (instance, local) = (Arc::clone(&instance), Arc::clone(&local));
-            move || local.expire(&instance, 1)
+            move || local.expire(instance.databases(), 1)
         });
         thread::sleep(Duration::from_millis(50));
         local.note(0, b"key");

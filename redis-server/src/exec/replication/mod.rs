@@ -15,276 +15,31 @@ mod follow;
 mod link;
 mod local;
 mod restart;
+mod state;
 mod sync;
-mod units;
 mod wait;
 
-use std::collections::BTreeMap;
-use std::collections::hash_map::RandomState;
-use std::hash::BuildHasher;
 use std::sync::atomic::Ordering::Relaxed;
-use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
-
-pub use failover::{FailoverRequest, FailoverStage};
-pub(in crate::exec) use follow::Transport;
-pub use follow::{FailedSyncs, LinkStage, Primary};
-pub use link::{Link, Next, Unexpected};
-pub use units::{BetweenUnits, Units};
-pub use wait::Copies;
+use std::sync::atomic::{AtomicU8, AtomicU64};
+use std::sync::{Arc, Mutex, OnceLock};
 
 use crate::clients::client::{ClientShared, Follower, SyncRequest, flag};
 use crate::command::Args;
-use crate::config::{Config, settings};
-use crate::exec::clock::now_ms;
-use crate::exec::exclusive::Alone;
-use crate::exec::instance::Instance;
-use crate::exec::still::Still;
-use crate::journal::{Reader, ReaderId, User};
+use crate::config::settings;
+use crate::exec::core::Instance;
+use crate::exec::core::clock::now_ms;
+use crate::exec::gate::{Alone, Still};
+use crate::journal::User;
+use state::{State, new_id};
 
-/// The replicas of this server, and its primary.
-#[derive(Debug)]
-pub struct Replication {
-    state: Mutex<State>,
-    is_replica: AtomicBool,
-    /// Held while a primary's commands are run and passed on.
-    pub units: Units,
-    /// The database of the next command behind the snapshot that was loaded last.
-    database: AtomicU64,
-    waiting: Mutex<Vec<wait::Wait>>,
-    /// Those whom the snapshot in the making is sent to.
-    receivers: Mutex<sync::Receivers>,
-    local: local::LocalKeys,
-    /// The figures for INFO.
-    pub figures: Figures,
-}
-
-/// INFO's figures of synchronizations.
-#[derive(Debug, Default)]
-pub struct Figures {
-    /// Full ones.
-    pub full: AtomicU64,
-    /// Partial ones.
-    pub partial: AtomicU64,
-    /// Full ones of replicas that had asked for a partial one.
-    pub refused: AtomicU64,
-    /// Bytes that have come from this server's primary.
-    pub received: AtomicU64,
-    /// Bytes that replicas were sent.
-    pub sent: AtomicU64,
-}
-
-impl Figures {
-    /// Counts anew (`CONFIG RESETSTAT`).
-    pub fn reset(&self) {
-        let Self { full, partial, refused, received, sent } = self;
-        [full, partial, refused, received, sent].into_iter().for_each(|figure| figure.store(0, Relaxed));
-    }
-
-    /// Bytes that have come from this server's primary, and that replicas were sent.
-    pub fn traffic(&self) -> (u64, u64) {
-        (self.received.load(Relaxed), self.sent.load(Relaxed))
-    }
-}
-
-#[derive(Debug)]
-struct State {
-    /// Names the stream.
-    id: String,
-    /// The name that it had before, up to this offset.
-    second: Option<(String, u64)>,
-    has_backlog: bool,
-    replicas: BTreeMap<u64, Arc<Replica>>,
-    /// Since when there has been none, in milliseconds of Unix time.
-    alone_since: u64,
-    /// When replicas were sent a PING last.
-    pinged_at: u64,
-    /// The primary that this server follows.
-    primary: Option<Primary>,
-    /// How often that has changed.
-    generation: u64,
-    failover: failover::Failover,
-}
-
-impl State {
-    /// Whether this server follows `target`, or none if that is none.
-    fn follows(&self, target: Option<&(String, u16)>) -> bool {
-        let primary = self.primary.as_ref().map(|primary| (&primary.host, primary.port));
-        primary == target.map(|(host, port)| (host, *port))
-    }
-}
-
-/// How far a replica is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u8)]
-pub enum Stage {
-    /// There is no snapshot for it yet.
-    Waits,
-    /// One is made, of which it will be sent the file.
-    Promised,
-    /// It is sent a snapshot as it is made.
-    Streams,
-    /// It is sent a snapshot's file.
-    Receives,
-    /// It gets the stream.
-    Online,
-}
-
-impl Stage {
-    /// As INFO and ROLE call it.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Waits | Self::Promised | Self::Streams => "wait_bgsave",
-            Self::Receives => "send_bulk",
-            Self::Online => "online",
-        }
-    }
-}
-
-/// A replica, as others see it.
-#[derive(Debug)]
-pub struct Replica {
-    /// Its connection.
-    pub client: Arc<ClientShared>,
-    /// Its statements about itself.
-    pub follower: Follower,
-    /// Whether it is told at which offset its snapshot ends.
-    is_told: bool,
-    /// Since when it waits for a snapshot, in milliseconds of Unix time.
-    asked_at: u64,
-    stage: AtomicU8,
-    acknowledged: AtomicU64,
-    /// The offset up to which it has it on disk, plus one; 0: it has said nothing of that.
-    durable: AtomicU64,
-    /// When it said so, in milliseconds of Unix time.
-    acknowledged_at: AtomicU64,
-    feed: Mutex<Option<sync::Feed>>,
-    /// Its reader of the stream, which is there as long as this one is listed.
-    reader: OnceLock<ReaderId>,
-    /// Where its stream ends, as what follows is another server's.
-    end: AtomicU64,
-}
-
-impl Replica {
-    /// How far it is.
-    pub fn stage(&self) -> Stage {
-        match self.stage.load(Relaxed) {
-            0 => Stage::Waits,
-            1 => Stage::Promised,
-            2 => Stage::Streams,
-            3 => Stage::Receives,
-            _ => Stage::Online,
-        }
-    }
-
-    fn read_by(&self, reader: &Reader) {
-        self.reader.set(reader.id()).expect("a replica goes on, or gets one snapshot");
-    }
-
-    fn set_stage(&self, stage: Stage) {
-        self.stage.store(stage as u8, Relaxed);
-    }
-
-    /// The offset that it has said to have.
-    pub fn acknowledged(&self) -> u64 {
-        self.acknowledged.load(Relaxed)
-    }
-
-    /// Seconds since it said so.
-    pub fn lag(&self, now: u64) -> u64 {
-        now.saturating_sub(self.acknowledged_at.load(Relaxed)) / 1000
-    }
-
-    /// Where it says it can be reached.
-    pub fn address(&self) -> String {
-        let announced = self.follower.address.clone();
-        announced.unwrap_or_else(|| self.client.addr.rsplit_once(':').map_or_else(String::new, |(ip, _)| ip.to_owned()))
-    }
-
-    fn is_at(&self, (host, port): &(String, u16)) -> bool {
-        let connected_from = self.client.addr.rsplit_once(':').map_or("", |(ip, _)| ip);
-        self.follower.port == *port && (self.address() == *host || connected_from == host)
-    }
-
-    fn is_online(&self) -> bool {
-        self.stage() == Stage::Online && !self.follower.wants_snapshot_only
-    }
-}
-
-impl Default for Replication {
-    fn default() -> Self {
-        let state = State {
-            id: new_id(),
-            second: None,
-            has_backlog: false,
-            replicas: BTreeMap::new(),
-            alone_since: 0,
-            pinged_at: 0,
-            primary: None,
-            generation: 0,
-            failover: failover::Failover::default(),
-        };
-        Self {
-            state: Mutex::new(state),
-            is_replica: AtomicBool::new(false),
-            units: Units::default(),
-            database: AtomicU64::new(0),
-            waiting: Mutex::default(),
-            receivers: Mutex::default(),
-            local: local::LocalKeys::default(),
-            figures: Figures::default(),
-        }
-    }
-}
-
-/// Forty hexadecimal digits that nothing else is named.
-fn new_id() -> String {
-    let mut id = (0..3u64).map(|part| format!("{:016x}", RandomState::new().hash_one(part))).collect::<String>();
-    id.truncate(40);
-    id
-}
-
-/// Where a primary's stream is.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Position {
-    /// Its name.
-    pub id: String,
-    /// How far it was followed.
-    pub offset: u64,
-    /// The database of the next command, if it says nothing else.
-    pub db: usize,
-}
-
-/// The names of the stream, now and before.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Ids {
-    /// Its name.
-    pub id: String,
-    /// Its name before, and the offset up to which that was it.
-    pub second: Option<(String, u64)>,
-}
+pub use failover::FailoverRequest;
+pub(in crate::exec) use follow::Transport;
+pub use link::{Link, Next, Unexpected};
+pub use state::{
+    Copies, FailedSyncs, FailoverStage, Figures, Ids, LinkStage, Position, Primary, Replica, Replication, Stage,
+};
 
 impl Replication {
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// The stream's names.
-    pub fn ids(&self) -> Ids {
-        let state = self.state();
-        Ids { id: state.id.clone(), second: state.second.clone() }
-    }
-
-    /// Whether the end of the stream is kept for replicas that come back.
-    pub fn has_backlog(&self) -> bool {
-        self.state().has_backlog
-    }
-
-    /// All replicas, in the order of their connections.
-    pub fn replicas(&self) -> Vec<Arc<Replica>> {
-        self.state().replicas.values().cloned().collect()
-    }
-
     /// A connection has become a replica's.
     pub fn join(&self, instance: &Arc<Instance>, client: &Arc<ClientShared>, follower: Follower, now: u64) -> Link {
         let mut state = self.state();
@@ -363,15 +118,6 @@ impl Replication {
         }
     }
 
-    /// A replica's connection is over.
-    fn leave(&self, replica: &Replica, now: u64) {
-        let mut state = self.state();
-        state.replicas.remove(&replica.client.id);
-        if state.replicas.is_empty() {
-            state.alone_since = now;
-        }
-    }
-
     /// Where the stream is, if there is one.
     pub fn position(&self, instance: &Instance, _: &Still) -> Option<Position> {
         self.position_of_locked(instance)
@@ -387,56 +133,14 @@ impl Replication {
         })
     }
 
-    /// The snapshot that is loaded says for which database the next command is.
-    pub fn note_database(&self, db: u64) {
-        self.database.store(db, Relaxed);
-    }
-
     fn database(&self, instance: &Instance) -> usize {
         let db = usize::try_from(self.database.swap(0, Relaxed)).unwrap_or(0);
         if db < instance.databases().len() { db } else { 0 }
     }
 
-    /// Whether this server follows another.
-    #[inline]
-    pub fn is_replica(&self) -> bool {
-        self.is_replica.load(Relaxed)
-    }
-
-    /// A client of this replica, which is writable, has changed a key.
-    #[cold]
-    pub(crate) fn note_local(&self, db: usize, key: &[u8]) {
-        self.local.note(db, key);
-    }
-
-    /// Keys that this replica expires by its own clock.
-    pub fn local_expires(&self) -> usize {
-        self.local.len()
-    }
-
     /// Removes keys whose time is over and of which the primary knows nothing; the caller is at work with the data.
     pub fn expire_local(&self, instance: &Instance, now: u64) {
-        self.local.expire(instance, now);
-    }
-
-    /// Whether clients change nothing, as it follows another (`replica-read-only`).
-    pub fn is_read_only(&self, config: &Config) -> bool {
-        self.is_replica() && config.is_on(settings::REPLICA_READ_ONLY)
-    }
-
-    /// Whether the stream of the one that it follows comes.
-    pub fn is_in_sync(&self) -> bool {
-        self.state().primary.as_ref().is_some_and(|primary| primary.stage == LinkStage::Connected)
-    }
-
-    /// Whether this is a replica whose data may be old, and which must not show them then.
-    pub fn is_stale(&self, config: &Config) -> bool {
-        self.is_replica() && !config.is_on(settings::REPLICA_SERVE_STALE_DATA) && !self.is_in_sync()
-    }
-
-    /// The primary that it follows.
-    pub fn primary(&self) -> Option<Primary> {
-        self.state().primary.clone()
+        self.local.expire(instance.databases(), now);
     }
 
     /// Follows the primary that the configuration names.
@@ -466,7 +170,7 @@ impl Replication {
     /// Follows another server from now on, or none any more.
     pub fn follow(&self, instance: &Arc<Instance>, target: Option<(String, u16)>, still: &Still) {
         let Some(generation) = self.set_primary(instance, target, still) else { return };
-        if let Err(error) = instance.oom_score.apply(instance) {
+        if let Err(error) = instance.set_oom_score() {
             tracing::warn!("oom-score-adj cannot be set for the new role: {error}");
         }
         if self.is_replica() {
@@ -503,19 +207,6 @@ impl Replication {
             state.alone_since = now;
         }
         Some(generation)
-    }
-
-    /// Has the link to the primary end, unless `target` is that; returns whether it is another one. A role change follows, which could
-    /// not begin before: a snapshot that the link loads keeps all others out.
-    pub fn end_link(&self, target: Option<&(String, u16)>) -> bool {
-        let mut state = self.state();
-        if state.follows(target) {
-            return false;
-        }
-        state.generation += 1;
-        let generation = state.generation;
-        state.primary.iter_mut().for_each(|primary| primary.end_link(generation));
-        true
     }
 
     /// The name of the stream, if others can go on with it.
@@ -623,46 +314,11 @@ impl Replication {
         self.wake_all();
     }
 
-    /// Has each connection look at the clock.
-    fn wake_all(&self) {
-        self.state().replicas.values().for_each(|replica| replica.client.wake());
-    }
-
-    /// How many replicas have the stream up to `offset`.
-    pub fn acknowledged(&self, offset: u64) -> usize {
-        let has = |replica: &&Arc<Replica>| replica.is_online() && replica.acknowledged() >= offset;
-        self.state().replicas.values().filter(has).count()
-    }
-
-    /// How many replicas have the stream up to `offset` on disk.
-    pub fn durable(&self, offset: u64) -> usize {
-        let has = |replica: &&Arc<Replica>| {
-            replica.is_online() && replica.durable.load(Relaxed).checked_sub(1).is_some_and(|durable| durable >= offset)
-        };
-        self.state().replicas.values().filter(has).count()
-    }
-
-    /// How many replicas have spoken within so many seconds.
-    pub fn good(&self, most: u64, now: u64) -> usize {
-        self.state().replicas.values().filter(|replica| replica.is_online() && replica.lag(now) <= most).count()
-    }
-
     /// Tells replicas of a call that changes no data, if there are some.
     pub fn tell(&self, instance: &Instance, args: Args<'_>) {
         if instance.journal.is_on_for(User::Replicas) && !self.is_replica() {
             instance.journal.tell_replicas(&args.iter().collect::<Vec<_>>());
         }
-    }
-
-    /// Whether writes depend on how many replicas there are (`min-replicas-to-write`).
-    #[inline]
-    pub fn limits_writes(&self, config: &Config) -> bool {
-        config.int(settings::MIN_REPLICAS_TO_WRITE) != 0 && config.int(settings::MIN_REPLICAS_MAX_LAG) != 0
-    }
-
-    /// Whether there are too few replicas for writes at present.
-    pub fn refuses_writes(&self, config: &Config, now: u64) -> bool {
-        self.good(config.uint(settings::MIN_REPLICAS_MAX_LAG), now) < config.size(settings::MIN_REPLICAS_TO_WRITE)
     }
 }
 

@@ -2,14 +2,14 @@
 
 use std::sync::Arc;
 
+use super::state::{Position, Replication};
+use crate::config::settings;
+use crate::exec::core::Instance;
+use crate::exec::core::clock::now_ms;
+use crate::journal::User;
+
 #[cfg(test)]
 use super::follow;
-use super::{Position, Replication};
-use crate::config::settings;
-use crate::exec::clock::now_ms;
-use crate::exec::exclusive::Exclusive;
-use crate::exec::instance::Instance;
-use crate::journal::User;
 
 /// Entries that are removed under one lock.
 const SLICE: usize = 64;
@@ -18,7 +18,7 @@ impl Replication {
     /// A server goes on with the stream whose end its snapshot shows, before it serves any client. It goes on as a replica of
     /// the same primary, or as a primary under another name, which replicas can follow that have the stream up to there.
     pub fn go_on_from(&self, instance: &Arc<Instance>, position: Position, is_replica: bool) {
-        let alone = Exclusive::already_stopped(instance);
+        let alone = instance.exclusive.already_stopped();
         let mut state = self.state();
         let Position { id, offset, db } = position;
         #[cfg(test)]

@@ -2,22 +2,19 @@
 
 use std::fs::File;
 use std::io::{self, Read, Write};
-use std::sync::{Arc, Mutex, PoisonError, mpsc};
+use std::sync::{Arc, PoisonError, mpsc};
 use std::thread;
 use std::time::Duration;
 
 use bytes::Bytes;
 use tokio::sync::mpsc::error::TrySendError;
-use tokio::sync::mpsc::{Receiver, Sender, channel};
+use tokio::sync::mpsc::{Sender, channel};
 
-use super::{Replica, Stage};
+use super::state::{Feed, Part, Receivers, Replica, Stage};
 use crate::config::settings;
-use crate::exec::exclusive::Alone;
-#[cfg(test)]
-use crate::exec::exclusive::Exclusive;
-use crate::exec::instance::Instance;
+use crate::exec::core::Instance;
+use crate::exec::gate::Alone;
 use crate::exec::snapshot::{self, Format, Job, Purpose, Target};
-use crate::journal::Reader;
 
 /// Bytes of a snapshot that go to a replica together.
 const CHUNK: usize = 256 * 1024;
@@ -25,27 +22,6 @@ const CHUNK: usize = 256 * 1024;
 const CHUNKS: usize = 8;
 /// How long it waits for room between two looks.
 const NAP: Duration = Duration::from_micros(200);
-
-/// A part of what comes before the stream.
-#[derive(Debug)]
-pub(super) enum Part {
-    Bytes(Bytes),
-    /// All is said; of a snapshot without a length the replica knows so only when it has answered.
-    End {
-        is_measured: bool,
-    },
-}
-
-/// The bytes for a replica: the snapshot, whose end is [`Part::End`] if it is whole, and then the stream.
-#[derive(Debug)]
-pub(super) struct Feed {
-    pub(super) head: String,
-    pub(super) parts: Receiver<Part>,
-    pub(super) stream: Reader,
-}
-
-/// Those whom one snapshot is sent to.
-pub(super) type Receivers = Arc<Mutex<Vec<(Sender<Part>, Arc<Replica>)>>>;
 
 /// Ends the snapshot in the making if all whom it is for have left, unless there is a file to be made anyway.
 pub(super) fn end_if_useless(instance: &Instance) {
@@ -98,7 +74,7 @@ fn send_functions(instance: &Instance, replica: &Replica) -> bool {
     let client = Arc::clone(&replica.client);
     let stream = instance.journal.reader(move || client.wake());
     replica.read_by(&stream);
-    let head = if replica.is_told { format!("+FULLRESYNC {} 0\r\n", super::new_id()) } else { String::new() };
+    let head = if replica.is_told { format!("+FULLRESYNC {} 0\r\n", super::state::new_id()) } else { String::new() };
     // There is room for both, and the receiver is here.
     let _ = sender.try_send(Part::Bytes(snapshot.into()));
     let _ = sender.try_send(Part::End { is_measured: true });
@@ -151,8 +127,8 @@ impl Replica {
 #[cfg(test)]
 pub(super) fn send_now(instance: &Arc<Instance>) -> io::Result<()> {
     let receivers = Receivers::default();
-    cut(instance, &receivers, true, &Exclusive::already_stopped(instance));
-    let mut fan = Fan { receivers, buffer: Vec::new(), mark: super::new_id(), making: None };
+    cut(instance, &receivers, true, &instance.exclusive.already_stopped());
+    let mut fan = Fan { receivers, buffer: Vec::new(), mark: super::state::new_id(), making: None };
     let head = format!("$EOF:{}\r\n", fan.mark);
     fan.write_all(head.as_bytes())?;
     fan.write_all(&snapshot::whole(instance)?)?;
@@ -167,7 +143,7 @@ fn direct(instance: &Arc<Instance>, receivers: &Receivers) -> Job {
         purpose: Purpose::Replicas,
         format: Format::Rdb,
         create: Box::new(move |_| {
-            let (mark, making) = (super::new_id(), Some(making));
+            let (mark, making) = (super::state::new_id(), Some(making));
             let mut fan = Fan { receivers: targets, buffer: Vec::with_capacity(CHUNK), mark, making };
             let head = format!("$EOF:{}\r\n", fan.mark);
             fan.write_all(head.as_bytes())?;
@@ -330,7 +306,7 @@ mod tests {
         let request = Some(SyncRequest::Partial("?".to_owned(), -1));
         let follower = Follower { takes_snapshots_of_unknown_length: true, request, ..Follower::default() };
         let _link = instance.replication.join(&instance, &client, follower, 0);
-        let begun = instance.replication.begin_stream(&instance, &Exclusive::already_stopped(&instance));
+        let begun = instance.replication.begin_stream(&instance, &instance.exclusive.already_stopped());
         instance.journal.tell_replicas(&[b"PING"]);
         feed(&instance, &Receivers::default(), true, &begun);
         let replica = instance.replication.replicas().pop().expect("it has joined");

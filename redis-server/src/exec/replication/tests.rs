@@ -7,10 +7,12 @@ use super::follow::tests::node::client;
 use super::*;
 use crate::clients::client::Client;
 use crate::command::OwnedArgs;
+use crate::config::Config;
 use crate::config::Launch;
-use crate::exec::dispatch::{self, Admission, Call, Passed};
-use crate::exec::window;
-use crate::exec::worker::Worker;
+use crate::exec::core::{Call, Worker, resolve};
+use crate::exec::run::admission::{self, Admission};
+use crate::exec::run::dispatch;
+use crate::exec::run::outcome::Passed;
 use crate::protocol::{Parser, Reply, RequestLimits};
 
 fn instance(flags: &[&str]) -> Arc<Instance> {
@@ -39,7 +41,7 @@ impl Session {
     }
 
     fn admit(&mut self, line: &str) -> Admission {
-        dispatch::admit(&self.worker, &mut self.client, words(line).args())
+        admission::admit(&self.worker, &mut self.client, words(line).args())
     }
 
     fn pass(&mut self, admission: Admission, line: &str) -> String {
@@ -57,7 +59,7 @@ impl Session {
 
 /// Has the server follow another one, or none, without a thread for the link.
 fn turn(instance: &Arc<Instance>, follows: bool) {
-    let still = Still::stop(instance).expect("no slow call is at work");
+    let still = Still::stop(&instance.exclusive).expect("no slow call is at work");
     let target = follows.then(|| ("nowhere".to_owned(), 1));
     instance.replication.set_primary(instance, target, &still).expect("the role is another one");
 }
@@ -65,7 +67,7 @@ fn turn(instance: &Arc<Instance>, follows: bool) {
 /// A primary whose stream is kept, as it has had replicas.
 fn primary(flags: &[&str]) -> Arc<Instance> {
     let instance = instance(flags);
-    let still = Still::stop(&instance).expect("nobody is at work");
+    let still = Still::stop(&instance.exclusive).expect("nobody is at work");
     instance.replication.begin_stream(&instance, &still);
     drop(still);
     instance
@@ -101,11 +103,11 @@ fn reads_of_a_window_run_whose_writes_are_refused() {
     let instance = primary(&[]);
     let mut session = Session::new(&instance);
     let lines = ["GET k", "SET k v", "GET k"].map(words);
-    let row = |args: &OwnedArgs| dispatch::find(&instance, args.args()).expect("a command");
+    let row = |args: &OwnedArgs| resolve::find(&instance, args.args()).expect("a command");
     let calls = lines.each_ref().map(|args| Call { row: row(args), args: args.args() });
     turn(&instance, true);
     let mut reply = Reply::default();
-    let (done, passed) = window::run(&session.worker, &mut session.client, &calls, &mut reply);
+    let (done, passed) = dispatch::run(&session.worker, &mut session.client, &calls, &mut reply);
     assert!(done == 3 && matches!(passed, Passed::Done));
     let said = String::from_utf8_lossy(&reply.to_vec()).into_owned();
     assert!(said.starts_with("$-1\r\n-READONLY ") && said.ends_with("\r\n$-1\r\n"), "{said}");
@@ -170,7 +172,7 @@ fn bgsave_makes_its_cut_between_units() {
     let folder = tempfile::tempdir().unwrap();
     let instance = primary(&["--dir", folder.path().to_str().unwrap()]);
     turn(&instance, true);
-    let unit = instance.replication.units.lock();
+    let unit = instance.exclusive.units.lock();
     thread::scope(|scope| {
         let saving = scope.spawn(|| Session::new(&instance).ask("BGSAVE"));
         thread::sleep(Duration::from_millis(20));

@@ -1,22 +1,13 @@
 //! WAIT and WAITAOF (<https://redis.io/docs/latest/commands/waitaof/>): clients wait until their writes are elsewhere, or on disk.
 
-use std::sync::{Arc, PoisonError, Weak};
+use std::sync::{Arc, PoisonError};
 
 use super::Replication;
-use crate::exec::blocking::Parked;
-use crate::exec::instance::Instance;
+use super::state::Wait;
+use crate::clients::client::Unblock;
+use crate::exec::core::Instance;
+use crate::exec::replication::Copies;
 use crate::protocol::Reply;
-
-/// The copies that a client waits for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Copies {
-    /// The stream up to here.
-    pub offset: u64,
-    /// How many replicas are to have it.
-    pub replicas: usize,
-    /// Whether on disk, and whether on this server's too.
-    pub on_disk: Option<bool>,
-}
 
 impl Copies {
     /// How many there are: whether it is on this server's disk, and how many replicas have it.
@@ -47,15 +38,9 @@ impl Copies {
     }
 }
 
-#[derive(Debug)]
-pub(super) struct Wait {
-    parked: Weak<Parked>,
-    copies: Copies,
-}
-
 impl Replication {
     /// Has a parked WAIT answered when there are the copies; asks for them.
-    pub fn wait(&self, instance: &Instance, parked: &Arc<Parked>, copies: Copies) {
+    pub fn wait(&self, instance: &Instance, parked: &Arc<dyn Unblock>, copies: Copies) {
         let wait = Wait { parked: Arc::downgrade(parked), copies };
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner).push(wait);
         // Some may have said so in between.

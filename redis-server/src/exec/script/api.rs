@@ -4,8 +4,10 @@ use std::sync::Mutex;
 
 use mlua::{Function, Lua, MultiValue, Table, Value};
 
+use super::lock::lock;
+use super::shebang::ScriptFlags;
 use super::vm::Registered;
-use super::{ScriptFlags, call, lock, raw};
+use super::{call, raw};
 use crate::config::Level;
 
 /// The result of a function that may fail: the text of its error, code first, or its value.
@@ -118,7 +120,7 @@ fn number(lua: &Lua, value: Option<&Value>) -> mlua::Result<Option<f64>> {
 fn sha1hex(lua: &Lua, arguments: &[Value]) -> Outcome {
     let [value] = arguments else { return Ok(Err("ERR wrong number of arguments".to_owned())) };
     let bytes = text(lua, value)?.unwrap_or_default();
-    Ok(Ok(Value::String(lua.create_string(super::sha1(&bytes))?)))
+    Ok(Ok(Value::String(lua.create_string(super::sha::sha1(&bytes))?)))
 }
 
 fn single_field(lua: &Lua, name: &str, value: impl AsRef<[u8]>) -> Outcome {

@@ -6,22 +6,17 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::raw;
+use super::shebang::ScriptFlags;
 use super::status::Slow;
-use super::{ScriptFlags, raw};
-use crate::clients::acl::{self, Identity};
-use crate::clients::client::{Client, ClientShared, ReplyMode};
+use crate::clients::acl;
+use crate::clients::client::{Client, ReplyMode};
 use crate::cluster::slot_of;
 use crate::command::{Args, Flags, OwnedArgs};
 use crate::config::{Level, settings};
-use crate::exec::clock::Tick;
-use crate::exec::cluster;
-use crate::exec::dispatch::{self, Call};
-use crate::exec::panics;
-use crate::exec::permission;
-use crate::exec::tracking;
-use crate::exec::window;
-use crate::exec::worker::Worker;
-use crate::exec::{Ctx, Ready};
+use crate::exec::core::clock::Tick;
+use crate::exec::core::{Call, Ctx, Ready, Worker, resolve};
+use crate::exec::run::{admission, invoke, judge, panics, permission, tracking};
 use crate::protocol::Reply;
 use crate::protocol::error::Error;
 
@@ -152,7 +147,7 @@ impl Running {
     pub(super) fn new(worker: &Worker) -> Self {
         Self {
             worker: worker.alone(),
-            client: nobody(worker),
+            client: worker.nobody(),
             chosen: Chosen::default(),
             args: OwnedArgs::default(),
             reply: Reply::default(),
@@ -170,6 +165,18 @@ impl Running {
             name: String::new(),
             command: OwnedArgs::default(),
         }
+    }
+
+    /// The kept object for a script's commands, or a new one.
+    pub(super) fn take(worker: &Worker) -> Box<Self> {
+        let kept =
+            worker.script.borrow_mut().take().map(|kept| kept.downcast().expect("`store` alone puts something there"));
+        kept.unwrap_or_else(|| Box::new(Self::new(worker)))
+    }
+
+    /// Keeps it for the next script.
+    pub(super) fn store(worker: &Worker, running: Box<Self>) {
+        *worker.script.borrow_mut() = Some(running);
     }
 
     /// A script begins for the client of `cx`, which is nobody until it ends.
@@ -201,7 +208,7 @@ impl Running {
     pub(super) fn called_by(&mut self, args: Args<'_>) {
         self.command.copy_from(args);
         if self.worker.instance.cluster.is_enabled() {
-            let row = dispatch::find(&self.worker.instance, args);
+            let row = resolve::find(&self.worker.instance, args);
             let first = row.and_then(|row| row.command.key_positions(args).first().map(|(at, _)| args.at(*at)));
             self.slot = first.map(slot_of);
         }
@@ -250,7 +257,7 @@ impl Running {
     /// Whether the script's caller may run a command; `None` if there is no such command.
     pub(super) fn may(&mut self, args: Args<'_>) -> Option<bool> {
         let instance = &self.worker.instance;
-        let row = dispatch::find(instance, args)?;
+        let row = resolve::find(instance, args)?;
         Some(permission::may(instance, &mut self.client, row, args))
     }
 
@@ -330,7 +337,7 @@ impl Running {
     fn call_with(&mut self, args: Args<'_>) -> Result<Ran, Error> {
         let instance = &self.worker.instance;
         let level = instance.config.level();
-        let row = dispatch::resolve(instance, args).map_err(|error| match error {
+        let row = resolve::resolve(instance, args).map_err(|error| match error {
             Error::WrongArity(_) if level.is_valkey() => {
                 Error::Static("ERR Wrong number of args calling command from script")
             }
@@ -371,7 +378,7 @@ impl Running {
         } else if self.client.out_of_memory && !self.allow_oom && !self.is_dirty && flags.has(Flags::DENYOOM) {
             Some(Error::OutOfMemory)
         } else {
-            dispatch::disk_failure(instance).filter(|_| writes && !self.is_dirty)
+            admission::disk_failure(instance).filter(|_| writes && !self.is_dirty)
         };
         if let Some(error) = refusal {
             self.worker.refused(Some(row), &error);
@@ -379,7 +386,7 @@ impl Running {
         }
         if instance.cluster.is_enabled() && !self.worker.loads {
             let call = Call { row, args };
-            let judged = cluster::judge_script_call(instance, &self.client, &call, self.slot, self.crosses_slots);
+            let judged = judge::judge_script_call(instance, &self.client, &call, self.slot, self.crosses_slots);
             self.slot = judged.inspect_err(|error| self.worker.refused(Some(row), error))?;
         }
         if writes && !self.is_dirty {
@@ -391,16 +398,10 @@ impl Running {
         self.has_read |= flags.has(Flags::READONLY);
         self.reply.clear();
         self.reply.set_resp3(self.client.resp3);
-        let ready = window::run_among_others(&self.worker, &mut self.client, row, args, &mut self.reply);
+        let ready = invoke::run_among_others(&self.worker, &mut self.client, row, args, &mut self.reply);
         self.ready.extend(ready);
         Ok(Ran::Replied)
     }
-}
-
-/// A client without a connection.
-pub(crate) fn nobody(worker: &Worker) -> Client {
-    let shared = ClientShared::new(0, String::new(), String::new(), -1, worker.now_ms());
-    Client::new(Arc::new(shared), Identity::newcomer(&worker.instance.acl))
 }
 
 /// Appends a number as an argument: by C's `%.17g`, which keeps every bit.

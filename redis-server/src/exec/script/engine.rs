@@ -6,17 +6,19 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use foldhash::quality::RandomState;
 
-use super::call::{self, Kind};
+use super::call::{self, Kind, Running};
 use super::library::{BAD_NAME, Function, Libraries, Library, is_name};
+use super::lock::lock;
 use super::raw::{Failure, Ref, Request};
-use super::shebang;
-use super::task::Spare;
+use super::sha::{SHA_LEN, Sha, sha1};
+use super::shebang::{self, ScriptFlags};
+use super::state::Scripts;
+use super::status::Figures;
 use super::vm::Vm;
-use super::{SHA_LEN, ScriptFlags, Sha, sha1};
 use crate::command::{Args, Result};
 use crate::config::settings;
-use crate::exec::Ctx;
-use crate::exec::tracking;
+use crate::exec::core::Ctx;
+use crate::exec::run::tracking;
 use crate::protocol::Reply;
 use crate::protocol::error::{Error, shown};
 
@@ -114,6 +116,33 @@ impl Script {
     /// Bytes that it takes outside of Lua.
     fn bytes(&self) -> usize {
         self.source.len() + SHA_LEN + size_of::<Self>()
+    }
+}
+
+impl Scripts {
+    /// Calls `work` with the engine. The caller must be alone with the data.
+    pub(crate) fn with_engine<R>(&self, work: impl FnOnce(&mut Engine) -> R) -> R {
+        let engine =
+            lock(&self.engine).take().map(|engine| engine.downcast::<Engine>().expect("it was put there below"));
+        let mut engine = engine.unwrap_or_default();
+        let result = work(&mut engine);
+        self.figures.take(&engine);
+        *lock(&self.engine) = Some(engine);
+        result
+    }
+}
+
+impl Figures {
+    fn take(&self, engine: &Engine) {
+        let Self { scripts, functions, libraries, eval_vm, functions_vm, scripts_bytes, libraries_bytes, evicted: _ } =
+            self;
+        scripts.store(engine.scripts().count() as u64, Relaxed);
+        functions.store(engine.libraries().functions() as u64, Relaxed);
+        libraries.store(engine.libraries().count() as u64, Relaxed);
+        eval_vm.store(engine.eval_memory() as u64, Relaxed);
+        functions_vm.store(engine.functions_memory() as u64, Relaxed);
+        scripts_bytes.store(engine.scripts().bytes() as u64, Relaxed);
+        libraries_bytes.store(engine.libraries().bytes() as u64, Relaxed);
     }
 }
 
@@ -263,7 +292,7 @@ impl Engine {
         may_run(cx, flags, read_only)?;
         let is_eval = kind == Kind::Eval;
         let vm = vm(if is_eval { &mut self.eval } else { &mut self.functions }, is_eval, cx)?;
-        let mut running = Spare::running(cx.worker);
+        let mut running = Running::take(cx.worker);
         running.begin(cx, kind, name, flags, read_only);
         running.called_by(args);
         call::enter(running);
@@ -281,7 +310,7 @@ impl Engine {
         let (failed, errors) = (request.failed, request.errors);
         if let Some(mut running) = call::leave() {
             let has_read = running.end(cx);
-            Spare::keep(cx.worker, running);
+            Running::store(cx.worker, running);
             if has_read && cx.client.tracking.is_some() {
                 let database = cx.instance.database(cx.client.db);
                 let keys: Vec<_> = args.from(3).first(keys).iter().map(|key| database.key(key)).collect();
@@ -352,7 +381,7 @@ impl Engine {
         let compiled = vm.compile(&code[first_line..], c"@user_function");
         let function =
             compiled.map_err(|message| Error::Message(format!("ERR Error compiling function: {}", shown(&message))))?;
-        let mut running = Spare::running(cx.worker);
+        let mut running = Running::take(cx.worker);
         running.begin(cx, Kind::Load, &String::from_utf8_lossy(&name), None, true);
         call::enter(running);
         let mut reply = Reply::default();
@@ -371,7 +400,7 @@ impl Engine {
         let failed = request.failed;
         if let Some(mut running) = call::leave() {
             running.end(cx);
-            Spare::keep(cx.worker, running);
+            Running::store(cx.worker, running);
         }
         vm.release(function);
         let functions = loaded.map_err(|error| no_memory(&error))?.into_iter();

@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use super::ScriptFlags;
 use super::raw::Ref;
+use super::shebang::ScriptFlags;
 
 /// The error for an invalid name.
 pub(super) const BAD_NAME: &str =

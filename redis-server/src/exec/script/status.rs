@@ -4,9 +4,9 @@ use std::sync::Mutex;
 use std::sync::atomic::Ordering::{Relaxed, SeqCst};
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64};
 
-use super::{Engine, lock};
+use super::lock::lock;
 use crate::command::OwnedArgs;
-use crate::exec::clock::Tick;
+use crate::exec::core::clock::Tick;
 use crate::protocol::error::Error;
 
 /// It has changed nothing yet.
@@ -77,7 +77,7 @@ impl Status {
     }
 
     /// It must end, whatever it has done: the server does.
-    pub(super) fn abort(&self) {
+    pub(crate) fn abort(&self) {
         self.state.store(KILLED, SeqCst);
     }
 
@@ -132,18 +132,4 @@ pub struct Figures {
     pub libraries_bytes: AtomicU64,
     /// Scripts of EVAL that had to make room for others.
     pub evicted: AtomicU64,
-}
-
-impl Figures {
-    pub(super) fn take(&self, engine: &Engine) {
-        let Self { scripts, functions, libraries, eval_vm, functions_vm, scripts_bytes, libraries_bytes, evicted: _ } =
-            self;
-        scripts.store(engine.scripts().count() as u64, Relaxed);
-        functions.store(engine.libraries().functions() as u64, Relaxed);
-        libraries.store(engine.libraries().count() as u64, Relaxed);
-        eval_vm.store(engine.eval_memory() as u64, Relaxed);
-        functions_vm.store(engine.functions_memory() as u64, Relaxed);
-        scripts_bytes.store(engine.scripts().bytes() as u64, Relaxed);
-        libraries_bytes.store(engine.libraries().bytes() as u64, Relaxed);
-    }
 }

@@ -5,8 +5,9 @@ use std::sync::{Arc, Mutex};
 
 use mlua::{Function, LightUserData, Lua, LuaOptions, LuaString, StdLib, Table, Value};
 
+use super::api;
+use super::lock::lock;
 use super::raw::{self, Globals, Main, Ref, Request};
-use super::{api, lock};
 use crate::config::Level;
 
 /// A Lua state with its sandbox.

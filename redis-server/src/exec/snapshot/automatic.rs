@@ -6,13 +6,15 @@ use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Instant;
 
-use super::background::{self, Job, Occupied, Purpose, Target};
+use super::background::{self, Job};
 use super::encoder::Format;
-use super::{folder, save};
-use crate::config::settings;
-use crate::exec::clock::now_ms;
-use crate::exec::instance::Instance;
-use crate::exec::still::Still;
+use super::files::folder;
+use super::save;
+use super::state::{Occupied, Purpose};
+use super::target::Target;
+use crate::exec::core::Instance;
+use crate::exec::core::clock::now_ms;
+use crate::exec::gate::Still;
 use crate::persistence::SnapshotFile;
 
 /// Seconds between a snapshot that has failed and the next that a save point asks for.
@@ -105,12 +107,4 @@ pub fn flushed(instance: &Instance) -> bool {
     instance.background.abort(Purpose::Snapshot);
     instance.background.abort(Purpose::Replicas);
     instance.snapshots.is_automatic() && !instance.config.save_points().is_empty()
-}
-
-/// Whether writes are refused, because snapshots cannot be written.
-#[cold]
-pub fn refuses_writes(instance: &Instance) -> bool {
-    instance.snapshots.has_failed()
-        && instance.config.is_on(settings::STOP_WRITES_ON_BGSAVE_ERROR)
-        && !instance.config.save_points().is_empty()
 }

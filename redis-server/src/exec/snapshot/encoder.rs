@@ -1,6 +1,6 @@
 //! The entries of a snapshot, encoded in the format of its file.
 
-use super::background::Target;
+use super::target::Target;
 use crate::keyspace::ValueRef;
 use crate::persistence::aof::{Buffered, PlainWriter, Put};
 use crate::persistence::rdb::{Access, Encoded, Records, WriteOptions, Writer};

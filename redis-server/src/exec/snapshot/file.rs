@@ -8,13 +8,14 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::sync::mpsc::{self, Receiver, SyncSender};
 use std::time::Duration;
 
-use super::background::{Create, Moment, Purpose, Target};
+use super::background::{Create, Moment};
 use super::encoder::{Encoder, Format, Out};
 use super::save::{write_imports, write_notes, write_position, write_search};
+use super::state::Purpose;
+use super::target::Target;
+use crate::cluster::note::note_of_imports;
 use crate::config::settings;
-use crate::exec::cluster::note_of_imports;
-use crate::exec::instance::Instance;
-use crate::exec::priority;
+use crate::exec::core::{Instance, priority};
 use crate::persistence::aof::PlainWriter;
 use crate::persistence::rdb::{Encoded, Writer};
 

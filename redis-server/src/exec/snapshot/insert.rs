@@ -5,9 +5,10 @@ use std::thread;
 
 use arrayvec::ArrayVec;
 
-use super::{Merge, delay};
+use super::files::delay;
+use super::load::Merge;
 use crate::config::settings;
-use crate::exec::instance::Instance;
+use crate::exec::core::Instance;
 use crate::keyspace::{Access, Database, Entry, Key, Object, Value, View};
 use crate::persistence::Outcome;
 use crate::persistence::rdb::{Batch, Fault, Limits, Loaded, Record};

@@ -1,28 +1,22 @@
 //! From the file.
 
 use std::collections::{HashMap, HashSet};
-use std::fmt;
-use std::io;
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::mpsc::{self, Receiver, RecvError};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::thread;
 use std::time::Instant;
+use std::{fmt, io, thread};
 
 use super::insert::{Inserter, Place, Terms, Twice};
 use super::position::position;
 use crate::config::{Config, settings};
-use crate::exec::Ctx;
-use crate::exec::clock::now_ms;
-use crate::exec::exclusive::Alone;
-use crate::exec::instance::Instance;
+use crate::exec::core::clock::now_ms;
+use crate::exec::core::{Ctx, Instance, Worker};
+use crate::exec::gate::Alone;
 use crate::exec::replication::Replication;
-use crate::exec::script;
 use crate::exec::search;
-use crate::exec::tracking;
-use crate::exec::worker::Worker;
 use crate::keyspace::{Access, Database, Garbage, View};
 use crate::persistence::Outcome;
 use crate::persistence::disk::{Disk, RealDisk};
@@ -86,9 +80,9 @@ impl From<ReadError> for LoadError {
 /// # Errors
 /// [`LoadError`]. The server must not start then: it would replace the file by what little it has.
 pub fn load_at_start(instance: &Arc<Instance>) -> Result<(), LoadError> {
-    let path = super::path(&instance.config);
+    let path = super::files::path(&instance.config);
     // Without a name there is no file, though the path is that of a folder.
-    if super::file_name(&instance.config).is_empty() || !path.exists() {
+    if super::files::file_name(&instance.config).is_empty() || !path.exists() {
         return Ok(());
     }
     begin_from(instance, &RealDisk, &path)
@@ -121,7 +115,7 @@ pub(crate) fn begin_from(instance: &Arc<Instance>, disk: &dyn Disk, path: &Path)
 /// [`LoadError`], the same for any number of threads.
 pub(crate) fn load_alone(worker: &Worker, disk: &dyn Disk, path: &Path, expires: bool) -> Result<u64, LoadError> {
     let instance = &worker.instance;
-    let mut client = script::nobody(worker);
+    let mut client = worker.nobody();
     let mut reply = Reply::default();
     let mut cx = Ctx::new(worker, instance.database(0).lock_none(now_ms()), &mut reply, &mut client);
     let (_, end) = load_to(&mut cx, Place::Shared(instance.databases()), (disk, path), (Merge::Refuse, expires))?;
@@ -145,7 +139,7 @@ pub fn empty(instance: &Arc<Instance>, _: &Alone) {
 
 fn empty_by(worker: &Worker) {
     let instance = &worker.instance;
-    let mut client = script::nobody(worker);
+    let mut client = worker.nobody();
     let mut reply = Reply::default();
     let mut cx = Ctx::new(worker, instance.database(0).lock_none(now_ms()), &mut reply, &mut client);
     for database in instance.databases() {
@@ -154,7 +148,7 @@ fn empty_by(worker: &Worker) {
             cx.discard_all(Garbage::Entries(removed), false);
         }
     }
-    tracking::flushed(&mut cx);
+    cx.forget_read_keys();
     instance.scripts.with_engine(|engine| engine.flush_libraries(&cx));
     search::clear(instance);
 }
@@ -200,7 +194,7 @@ impl Aside {
     /// Its libraries cannot be taken: there are none then.
     pub fn take_place(self, instance: &Arc<Instance>, _: &Alone) -> Result<(), LoadError> {
         let worker = &Worker::of_loader(Arc::clone(instance));
-        let mut client = script::nobody(worker);
+        let mut client = worker.nobody();
         let mut reply = Reply::default();
         let mut cx = Ctx::new(worker, instance.database(0).lock_none(now_ms()), &mut reply, &mut client);
         for (database, aside) in instance.databases().iter().zip(&self.databases) {
@@ -211,7 +205,7 @@ impl Aside {
             Database::swap(&mut old, &mut new);
             new.clear().into_iter().for_each(|removed| cx.discard_all(Garbage::Entries(removed), false));
         }
-        tracking::flushed(&mut cx);
+        cx.forget_read_keys();
         instance.scripts.with_engine(|engine| engine.flush_libraries(&cx));
         search::clear(instance);
         finish(&mut cx, &self.functions, (self.outcome, self.end), Merge::Refuse)
@@ -283,7 +277,7 @@ fn load_file(
     let mut load = Load { file, terms, again, database: 0, functions: Vec::new() };
     let outcome = match place {
         // With a delay for tests, keys are loaded one by one.
-        Place::Shared(databases) if super::delay(config, settings::KEY_LOAD_DELAY).is_none() => {
+        Place::Shared(databases) if super::files::delay(config, settings::KEY_LOAD_DELAY).is_none() => {
             load.in_parallel(databases, threads(config))?
         }
         place => load.in_order(place)?,

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crate::config::{Config, settings};
-use crate::exec::clock::now_ms;
-use crate::exec::instance::Instance;
+use crate::exec::core::Instance;
+use crate::exec::core::clock::now_ms;
 use crate::exec::replication::Position;
 use crate::exec::search;
 use crate::keyspace::{Access as Lock, Database, Entry, Usage, View};
@@ -40,7 +40,7 @@ pub(super) fn save(instance: &Instance, position: Option<Position>) -> io::Resul
 /// The disk's; the file is as it was then.
 pub fn save_views(instance: &Instance, views: &[&View<'_>]) -> io::Result<()> {
     // While a primary's commands run that are not passed on yet, there is no such place.
-    let units = instance.replication.units.borrow_within(PATIENCE);
+    let units = instance.exclusive.units.borrow_within(PATIENCE);
     save_at(instance, views, units.and_then(|_units| instance.replication.position_of_locked(instance)))
 }
 
@@ -60,7 +60,7 @@ fn save_at(instance: &Instance, views: &[&View<'_>], position: Option<Position>)
 }
 
 fn write_file(instance: &Instance, views: &[&View<'_>], position: Option<&Position>) -> io::Result<()> {
-    let file = create(&instance.config, &super::temporary(&instance.config))?;
+    let file = create(&instance.config, &super::files::temporary(&instance.config))?;
     write(instance, views, file, position)?.commit()
 }
 
@@ -70,7 +70,12 @@ fn write_file(instance: &Instance, views: &[&View<'_>], position: Option<&Positi
 /// The disk's.
 pub(super) fn create(config: &Config, temporary: &Path) -> io::Result<SnapshotFile> {
     let disk: Arc<dyn Disk> = Arc::new(RealDisk);
-    SnapshotFile::create(&disk, temporary, &super::path(config), config.is_on(settings::RDB_SAVE_INCREMENTAL_FSYNC))
+    SnapshotFile::create(
+        &disk,
+        temporary,
+        &super::files::path(config),
+        config.is_on(settings::RDB_SAVE_INCREMENTAL_FSYNC),
+    )
 }
 
 /// The code of all function libraries.
@@ -110,7 +115,7 @@ fn write<W: Write>(instance: &Instance, views: &[&View<'_>], file: W, position: 
     write_imports(&mut writer, &instance.cluster.note_of_imports(instance));
     write_search(&mut writer, &search::Kept::of(instance));
     libraries(instance).iter().for_each(|code| writer.function(code));
-    let delay = super::delay(config, settings::RDB_KEY_SAVE_DELAY);
+    let delay = super::files::delay(config, settings::RDB_KEY_SAVE_DELAY);
     for (number, view) in views.iter().enumerate().filter(|(_, view)| !view.is_empty()) {
         let (database, now) = (view.database(), view.now());
         let told = Told::of(config.word(settings::MAXMEMORY_POLICY), database);

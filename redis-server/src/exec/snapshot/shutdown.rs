@@ -1,70 +1,15 @@
 //! At the end.
 
-use std::io;
 use std::sync::Arc;
-use std::sync::atomic::Ordering::SeqCst;
-use std::sync::atomic::{AtomicBool, AtomicU64};
-use std::thread;
-use std::time::Duration;
+use std::{io, thread};
 
 use crate::clients::client::{ClientShared, flag};
-use crate::exec::instance::Instance;
+use crate::exec::core::Instance;
+use crate::exec::gate::Still;
 use crate::exec::replication::Position;
-use crate::exec::still::Still;
+use crate::exec::snapshot::state::RETRY;
 use crate::protocol::error::Error;
 use crate::threads::{self, OnPanic};
-
-/// The time between two tries to be alone with the data.
-const RETRY: Duration = Duration::from_millis(5);
-
-/// The wish to end, which can be held up and taken back.
-#[derive(Debug, Default)]
-pub struct Ending {
-    is_wanted: AtomicBool,
-    is_held: AtomicBool,
-    /// Until when replicas are waited for, in milliseconds of Unix time; 0: they are not.
-    until: AtomicU64,
-}
-
-impl Ending {
-    /// Whether signals have to wait (`DEBUG PAUSE-CRON`).
-    pub fn hold(&self, on: bool) {
-        self.is_held.store(on, SeqCst);
-    }
-
-    /// A signal wants the server to end; waits as long as that is held up. Whether it was not taken back.
-    pub fn wait(&self) -> bool {
-        self.is_wanted.store(true, SeqCst);
-        while self.is_held.load(SeqCst) && self.is_wanted.load(SeqCst) {
-            thread::sleep(RETRY);
-        }
-        self.is_wanted.swap(false, SeqCst)
-    }
-
-    /// Replicas are waited for, until then, in milliseconds of Unix time.
-    pub(crate) fn begin(&self, until: u64) {
-        self.until.store(until, SeqCst);
-        self.is_wanted.store(true, SeqCst);
-    }
-
-    /// Whether the server is to end, and can still go on.
-    pub(crate) fn is_wanted(&self) -> bool {
-        self.is_wanted.load(SeqCst)
-    }
-
-    /// Until when replicas are waited for, in milliseconds of Unix time.
-    pub fn until(&self) -> Option<u64> {
-        let until = self.until.load(SeqCst);
-        (until > 0 && self.is_wanted()).then_some(until)
-    }
-
-    /// Takes the wish back; whether there was one.
-    pub fn take_back(&self) -> bool {
-        let was_wanted = self.is_wanted.swap(false, SeqCst);
-        self.until.store(0, SeqCst);
-        was_wanted
-    }
-}
 
 /// Whether the data is saved when the server ends.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -135,7 +80,7 @@ fn prepare(instance: &Arc<Instance>, shutdown: Shutdown) -> io::Result<Leave> {
         return Ok(if holds { Leave::Saved } else { Leave::Unsaved });
     }
     let still = loop {
-        if let Ok(still) = Still::stop(instance) {
+        if let Ok(still) = Still::stop(&instance.exclusive) {
             break still;
         }
         thread::sleep(RETRY);
@@ -204,5 +149,5 @@ fn save_at_end(instance: &Instance, force: bool, position: Option<Position>) -> 
 /// The process ends at once: removes what it has written of a snapshot on its own thread.
 pub fn forget_temporary(instance: &Instance) {
     // There may be none.
-    let _ = std::fs::remove_file(super::temporary(&instance.config));
+    let _ = std::fs::remove_file(super::files::temporary(&instance.config));
 }

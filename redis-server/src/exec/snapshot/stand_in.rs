@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::SeqCst;
 
-use crate::exec::priority;
+use crate::exec::core::priority;
 use crate::threads::{self, OnPanic};
 
 /// The argument by which the program is nothing but such a process.

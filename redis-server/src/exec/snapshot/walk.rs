@@ -1,20 +1,18 @@
 //! The walk of a snapshot through the entries that were not handed over.
 
-use std::io;
-use std::mem;
 use std::sync::Arc;
-use std::thread;
 use std::time::Duration;
+use std::{io, mem, thread};
 
-use super::background::{Create, Moment, NAP};
+use super::background::{Create, Moment};
 use super::encoder::Encoder;
 use super::file::{self, ToFile};
 use super::handover::{CHUNK, HandedOver};
+use super::state::NAP;
 use crate::config::settings;
-use crate::exec::exclusive::Exclusive;
-use crate::exec::instance::Instance;
-use crate::exec::pace::Pace;
-use crate::exec::slow::{self, Marks};
+use crate::exec::core::Instance;
+use crate::exec::core::pace::Pace;
+use crate::exec::gate::{self, Marks};
 use crate::keyspace::{Access, Cut, Entry, Garbage, Key, Removed, View, Walk};
 use crate::threads;
 
@@ -73,7 +71,7 @@ trait Visitor {
 
 /// Goes through all unsaved entries.
 fn walk(instance: &Instance, visitor: &mut impl Visitor) -> io::Result<()> {
-    let is_slowed = super::delay(&instance.config, settings::RDB_KEY_SAVE_DELAY).is_some();
+    let is_slowed = super::files::delay(&instance.config, settings::RDB_KEY_SAVE_DELAY).is_some();
     let slice = if is_slowed { 1 } else { SLICE };
     loop {
         let swaps = Cut::swaps(instance.databases());
@@ -180,7 +178,7 @@ impl Visitor for Scribe<'_> {
 
 impl<'a> Scribe<'a> {
     fn new(instance: &'a Arc<Instance>, moment: &'a Moment, file: ToFile) -> Self {
-        let delay = super::delay(&instance.config, settings::RDB_KEY_SAVE_DELAY);
+        let delay = super::files::delay(&instance.config, settings::RDB_KEY_SAVE_DELAY);
         let (pace, encoder) = (Pace::new(instance), moment.encoder());
         Self { instance, moment, file, delay, pace, encoder, entries: 0, vast: Vec::new() }
     }
@@ -199,7 +197,7 @@ impl<'a> Scribe<'a> {
         let key = database.key(key);
         let slow = loop {
             let marks = Marks::keys(number, std::iter::once((key.hash(), Access::Read)));
-            if let Some(slow) = Exclusive::try_enter_slow(self.instance, marks) {
+            if let Some(slow) = self.instance.exclusive.try_enter_slow(marks) {
                 break slow;
             }
             self.instance.background.check()?;
@@ -208,7 +206,7 @@ impl<'a> Scribe<'a> {
         };
         // At this time no entry has expired: all are lent.
         let mut view = database.lock_none(0);
-        slow::lend(&mut view, &[(key, Access::Read)]);
+        gate::lend(&mut view, &[(key, Access::Read)]);
         self.save_key(&view, &key);
         drop(view);
         drop(slow);

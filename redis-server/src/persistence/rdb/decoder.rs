@@ -9,8 +9,10 @@ use std::fmt;
 use super::crc::Crc64;
 use super::load::{self, Limits, Loaded};
 use super::reader::Reader;
-use super::{IDEMPOTENCE, NEWEST, VALKEY, kind, module, opcode, skip, stream};
+use super::version::IDEMPOTENCE;
+use super::{kind, module, opcode, skip, stream};
 use crate::keyspace::Object;
+use crate::persistence::rdb::version::{NEWEST, VALKEY};
 
 /// The first version that ends with a checksum.
 const CHECKED: u16 = 5;

@@ -19,6 +19,7 @@ mod skip;
 mod stream;
 #[cfg(test)]
 mod tests;
+mod version;
 mod writer;
 mod ziplist;
 mod zipmap;
@@ -27,10 +28,11 @@ pub use check::{Contents, check};
 pub use decoder::{Cause, Cut, Decoder, Fault, Item, Record, Step};
 pub use file::{Batch, File, Part, ReadError};
 pub use load::{Limits, Loaded};
+pub use version::Fork;
 pub use writer::{Access, Encoded, Records, WriteOptions, Writer};
 
-use crate::config::Config;
 use crate::keyspace::ValueRef;
+use crate::persistence::rdb::version::{NEWEST, VALKEY, VERSION};
 
 /// Files for tests of those who load them.
 #[cfg(test)]
@@ -38,43 +40,6 @@ pub(crate) mod testing {
     pub(crate) use super::differential::damage;
     pub(crate) use super::tests::file as sample;
 }
-
-/// The version that is written where every server can read what there is.
-const VERSION: u16 = 10;
-/// The newest version of Redis that is read: the first in which fields expire.
-const NEWEST: u16 = 12;
-/// The version of Valkey that is read: its first in which fields expire.
-const VALKEY: u16 = 80;
-
-/// Which of two servers can read what no common version has.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Fork {
-    /// Redis, from 7.4 on.
-    #[default]
-    Redis,
-    /// Valkey, from 9.0 on.
-    Valkey,
-}
-
-impl Fork {
-    /// The one with which the server is to be compatible.
-    pub fn of(config: &Config) -> Self {
-        if config.level().is_valkey() { Self::Valkey } else { Self::Redis }
-    }
-
-    /// The version of what is written, where fields expire in it or not.
-    fn version(self, fields_expire: bool) -> u16 {
-        match self {
-            _ if !fields_expire => VERSION,
-            Self::Redis => NEWEST,
-            Self::Valkey => VALKEY,
-        }
-    }
-}
-
-/// The note in front of a stream that knows what its producers have added: Redis keeps that from 8.6 on, in a type of which nothing is
-/// published. A server that does not know the note ignores it.
-const IDEMPOTENCE: &str = "stream-idmp";
 
 /// Version and checksum behind a payload.
 const FOOTER: usize = 2 + 8;

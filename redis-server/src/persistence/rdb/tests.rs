@@ -1,5 +1,6 @@
 use super::*;
 use crate::keyspace::{Object, StrRef};
+use crate::persistence::rdb::version::IDEMPOTENCE;
 use crate::protocol::oracle::{Oracle, Reply};
 use crate::types::bloom::Bloom;
 use crate::types::json::Json;
@@ -301,8 +302,8 @@ fn session(flags: &[&str]) -> crate::runtime::embedded::Session {
     let launch = crate::config::Launch::from_flags(flags).unwrap();
     let (config, _) = crate::config::Config::load(&launch, std::iter::empty()).unwrap();
     let instance =
-        std::sync::Arc::new(crate::exec::instance::Instance::new(std::sync::Arc::new(config), &crate::commands::TABLE));
-    crate::runtime::embedded::Session::new(std::rc::Rc::new(crate::exec::worker::Worker::new(instance)))
+        std::sync::Arc::new(crate::exec::core::Instance::new(std::sync::Arc::new(config), &crate::commands::TABLE));
+    crate::runtime::embedded::Session::new(std::rc::Rc::new(crate::exec::core::Worker::new(instance)))
 }
 
 /// Whether the key `k` can be made of a value.

@@ -6,7 +6,8 @@ use std::ops::Range;
 use super::crc::Crc64;
 use super::lzf::Compressor;
 use super::save::{self, Sink, len};
-use super::{Fork, IDEMPOTENCE, opcode, stream};
+use super::version::IDEMPOTENCE;
+use super::{Fork, opcode, stream};
 use crate::keyspace::ValueRef;
 use crate::types::Stream;
 

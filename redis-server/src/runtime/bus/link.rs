@@ -16,11 +16,10 @@ use tokio::net::{TcpSocket, TcpStream};
 use tokio::sync::Notify;
 use tokio_rustls::TlsStream;
 
-use super::spawn_task;
-use super::{Bus, tls};
+use super::{Bus, spawn_task, tls};
 use crate::cluster::Link;
 use crate::config::settings;
-use crate::exec::peers;
+use crate::exec::core::peers;
 
 /// Bytes that are read at once: some packets.
 const READ: usize = 16 * 1024;

@@ -19,17 +19,15 @@ use server_runtime::Listen;
 use socket2::{Domain, Socket, Type};
 use tokio::task::LocalSet;
 
-use link::Queue;
-use roles::Roles;
-
 use crate::clients::output_limit::post;
 use crate::clients::pubsub::Kind;
 use crate::cluster::{Action, Link, SlotSet};
 use crate::config::{Config, settings};
 use crate::exec::cluster::{bus_port, replication_port};
-use crate::exec::instance::Instance;
-use crate::exec::peer_tls;
+use crate::exec::core::{Instance, peer_tls};
 use crate::threads::{self, OnPanic, Vital};
+use link::Queue;
+use roles::Roles;
 
 /// How long a listener rests that cannot accept, as there are no more descriptors.
 const REST: Duration = Duration::from_millis(100);

@@ -6,9 +6,9 @@ use std::sync::Arc;
 use std::sync::mpsc::{Sender, channel};
 
 use crate::cluster::Millis;
-use crate::exec::instance::Instance;
+use crate::exec::core::Instance;
+use crate::exec::gate::stand_still;
 use crate::exec::snapshot::empty;
-use crate::exec::still::{stand_still, stand_still_unless_ending};
 use crate::threads::{self, OnPanic};
 
 /// The new role of a node.
@@ -69,7 +69,7 @@ fn take(instance: &Arc<Instance>, role: Role) {
         Role::Replica(host, port) => Some((host, port)),
         Role::Primary => None,
         Role::Empty => {
-            if let Ok(still) = stand_still_unless_ending(instance) {
+            if let Ok(still) = instance.stand_still() {
                 empty(instance, &still);
             }
             return;
@@ -77,7 +77,7 @@ fn take(instance: &Arc<Instance>, role: Role) {
         Role::Paused { number, until } => return await_writes(instance, number, until),
     };
     instance.replication.end_link(target.as_ref());
-    let Ok(still) = stand_still_unless_ending(instance) else { return };
+    let Ok(still) = instance.stand_still() else { return };
     match &target {
         Some((host, port)) => tracing::info!("Connecting to MASTER {host}:{port} (cluster)"),
         None => tracing::info!("MASTER MODE enabled (cluster)"),
@@ -94,7 +94,7 @@ fn await_writes(instance: &Arc<Instance>, number: u64, until: Millis) {
         false => Err(io::ErrorKind::TimedOut.into()),
     };
     // The bus lets clients write again when it is too late.
-    let Ok(still) = stand_still(instance, goes_on) else { return };
+    let Ok(still) = stand_still(&instance.exclusive, goes_on) else { return };
     let offset = instance.journal.offset();
     drop(still);
     instance.cluster.with(instance, |machine, now| machine.writes_paused(number, offset, now));

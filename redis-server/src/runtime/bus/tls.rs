@@ -12,7 +12,7 @@ use tokio::net::TcpStream;
 use tokio_rustls::{TlsAcceptor, TlsConnector, TlsStream};
 
 use crate::config::{Config, settings};
-use crate::exec::peer_tls::{bus_config, client_config};
+use crate::exec::core::peer_tls::{bus_config, client_config};
 
 /// How long files are taken for what they were: connections that fail come often.
 const LIFETIME: Duration = Duration::from_secs(1);

@@ -6,8 +6,8 @@ use foldhash::fast::RandomState;
 use hashbrown::HashTable;
 use smallvec::SmallVec;
 
+use super::document::{Json, MAX_BYTES, MAX_DEPTH, Refused};
 use super::node::{self, HEAD8, HEAD32, Node, Number, POWERS};
-use super::{Json, MAX_BYTES, MAX_DEPTH, Refused};
 
 /// Members up to which names are compared one by one.
 const FEW: usize = 12;

@@ -7,11 +7,11 @@ use std::ops::Range;
 use foldhash::fast::RandomState;
 
 use super::build::Head;
+use super::document::{Json, MAX_BYTES, MAX_DEPTH, Refused};
 use super::locate::{Holder, Matches, NOWHERE, Place, locate};
 use super::node::{Children, Node};
 use super::overlap::change_within;
 use super::path::{Budget, Path};
-use super::{Json, MAX_BYTES, MAX_DEPTH, Refused};
 
 /// Up to so many changes that move what stands behind them are made in the document as it is; for more it is written anew.
 const FEW: usize = 8;

@@ -5,8 +5,8 @@ use std::collections::HashMap;
 use foldhash::fast::RandomState;
 
 use super::build::Builder;
+use super::document::{Json, Refused};
 use super::node::{Kind, Members, Node};
-use super::{Json, Refused};
 
 /// Members up to which a name is looked for one by one.
 const FEW: usize = 8;

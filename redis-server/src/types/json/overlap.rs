@@ -1,9 +1,9 @@
 //! Values that a path leads to inside of others that it leads to, too.
 
 use super::build::Builder;
+use super::document::{Json, MAX_BYTES, Refused};
 use super::merge::Index;
 use super::node::{Kind, Node};
-use super::{Json, MAX_BYTES, Refused};
 
 /// Returns `old` with a new value at each of the places `found`, which must ascend; `change` makes the new value. `old` itself may be among
 /// them. A value changes before those inside of it. A place that the new value no longer has is skipped, as in RedisJSON.

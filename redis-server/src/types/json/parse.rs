@@ -4,8 +4,8 @@ use std::fmt;
 
 use memchr::memchr2;
 
-use super::Refused;
 use super::build::Builder;
+use super::document::Refused;
 use super::node::Number;
 
 /// Why a text is no document.

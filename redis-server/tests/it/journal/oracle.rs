@@ -8,7 +8,6 @@ use std::time::Duration;
 
 use redis_server::command::Flags;
 use redis_server::commands::REGISTRY;
-use redis_server::exec::exclusive::Exclusive;
 use redis_server::journal::{self, User};
 
 use super::Reader;
@@ -94,7 +93,7 @@ impl Side {
     fn ours() -> (Self, Server) {
         let server = Server::start();
         let journal = server.instance.journal.reader(|| {});
-        server.instance.journal.turn_on(User::Aof, &Exclusive::stop(&server.instance).unwrap());
+        server.instance.journal.turn_on(User::Aof, &server.instance.exclusive.stop().unwrap());
         let addr = server.addr;
         let connect = move || {
             let stream = TcpStream::connect(addr).unwrap();

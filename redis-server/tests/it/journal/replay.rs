@@ -5,9 +5,7 @@ use std::sync::Arc;
 use std::thread;
 
 use redis_server::commands::TABLE;
-use redis_server::exec::exclusive::Exclusive;
-use redis_server::exec::instance::Instance;
-use redis_server::exec::worker::Worker;
+use redis_server::exec::core::{Instance, Worker};
 use redis_server::journal::User;
 use redis_server::runtime::embedded::Session;
 
@@ -76,7 +74,7 @@ fn random_commands_are_replayed() {
     for seed in 0..SEEDS {
         let mut random = Random::new(seed * 2 + 1);
         let (instance, mut session) = embedded();
-        instance.journal.turn_on(User::Aof, &Exclusive::stop(&instance).unwrap());
+        instance.journal.turn_on(User::Aof, &instance.exclusive.stop().unwrap());
         let mut reader = instance.journal.reader(|| {});
         let mut stream = Vec::new();
         for _ in 0..COMMANDS {
@@ -131,7 +129,7 @@ fn the_stream_has_the_order_of_the_locks() {
         }
     }
     let server = Server::shuffled();
-    server.instance.journal.turn_on(User::Aof, &Exclusive::stop(&server.instance).unwrap());
+    server.instance.journal.turn_on(User::Aof, &server.instance.exclusive.stop().unwrap());
     let mut reader = server.instance.journal.reader(|| {});
     let clients = (0..CLIENTS).map(|number| {
         let addr = server.addr;
@@ -150,7 +148,7 @@ fn the_stream_has_the_order_of_the_locks() {
 fn sessions_know_where_their_changes_end() {
     let server = Server::start();
     let journal = &server.instance.journal;
-    journal.turn_on(User::Aof, &Exclusive::stop(&server.instance).unwrap());
+    journal.turn_on(User::Aof, &server.instance.exclusive.stop().unwrap());
     let offset = |id: usize| {
         let client = &server.instance.clients()[id];
         client.journal_offset.load(std::sync::atomic::Ordering::Relaxed)

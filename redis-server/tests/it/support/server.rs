@@ -7,7 +7,7 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use redis_server::config::{Config, Launch};
-use redis_server::exec::instance::Instance;
+use redis_server::exec::core::Instance;
 use server_runtime::{Handle, Listen, Running};
 
 use super::resp::{Value, parse, request};

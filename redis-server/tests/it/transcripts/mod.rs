@@ -13,15 +13,14 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use redis_server::commands::TABLE;
-use redis_server::exec::instance::Instance;
-use redis_server::exec::worker::Worker;
+use redis_server::exec::core::{Instance, Worker};
+use replay::{Mode, Outcome, replay};
+use script::Script;
+use wire::{InProcess, Tcp};
 
 use crate::support::genuine::Genuine;
 use crate::support::resp::Value;
 use crate::support::server::{Server, config};
-use replay::{Mode, Outcome, replay};
-use script::Script;
-use wire::{InProcess, Tcp};
 
 /// Seed of the places where requests are cut.
 const SEED: u64 = 0x5eed;

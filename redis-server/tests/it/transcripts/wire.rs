@@ -6,7 +6,7 @@ use std::os::unix::net::UnixStream;
 use std::rc::Rc;
 use std::time::Duration;
 
-use redis_server::exec::worker::Worker;
+use redis_server::exec::core::Worker;
 use redis_server::runtime::embedded::{self, Session};
 
 use crate::support::Random;

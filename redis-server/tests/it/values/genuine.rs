@@ -7,8 +7,7 @@ use std::io::{Cursor, Write};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 
-use redis_server::exec::clock::now_ms;
-use redis_server::exec::exclusive::Exclusive;
+use redis_server::exec::core::clock::now_ms;
 use redis_server::exec::snapshot;
 use redis_server::persistence::rdb::{self, Access, Fork, WriteOptions, Writer};
 
@@ -301,7 +300,7 @@ impl<'p> Pair<'p> {
         let theirs = fs::read(self.genuine.folder.join("dump.rdb")).unwrap();
         let len = theirs.len() as u64;
         let aside = snapshot::load_aside(&self.restored.instance, Box::new(Cursor::new(theirs)), len).unwrap();
-        let alone = Exclusive::stop(&self.restored.instance).unwrap();
+        let alone = self.restored.instance.exclusive.stop().unwrap();
         aside.take_place(&self.restored.instance, &alone).unwrap();
         drop(alone);
         let folder = std::env::temp_dir().join(format!("values-{}", std::process::id()));

@@ -14,9 +14,8 @@ mod shapes;
 
 use std::collections::VecDeque;
 
-use redis_server::exec::clock::now_ms;
-
 use commands::{Knows, Words};
+use redis_server::exec::core::clock::now_ms;
 use routes::{Routes, Side};
 use shapes::{Counters, Seen};
 

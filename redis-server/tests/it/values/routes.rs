@@ -5,11 +5,9 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use redis_server::commands::TABLE;
-use redis_server::exec::clock::now_ms;
-use redis_server::exec::exclusive::Exclusive;
-use redis_server::exec::instance::Instance;
+use redis_server::exec::core::clock::now_ms;
+use redis_server::exec::core::{Instance, Worker};
 use redis_server::exec::snapshot;
-use redis_server::exec::worker::Worker;
 use redis_server::journal::{Reader, User};
 use redis_server::keyspace::{Access as Lock, Entry};
 use redis_server::persistence::aof::{Buffered, PlainWriter};
@@ -102,7 +100,7 @@ pub(super) type Outcome = Result<(), String>;
 
 impl Routes {
     pub(super) fn new(source: &Side, settings: &[(&str, &str)]) -> Self {
-        source.instance.journal.turn_on(User::Aof, &Exclusive::stop(&source.instance).unwrap());
+        source.instance.journal.turn_on(User::Aof, &source.instance.exclusive.stop().unwrap());
         let [restored, loaded] = [(); 2].map(|()| Side::new(settings));
         let [plain, replayed] = [(); 2].map(|()| Side::loading(settings));
         let mut routes = Self {
@@ -213,7 +211,7 @@ impl Routes {
         // As a replica loads a primary's snapshot, which is how a file is loaded at the start, too.
         let aside = snapshot::load_aside(&self.loaded.instance, Box::new(Cursor::new(file)), len);
         let loaded = aside.and_then(|aside| {
-            let alone = Exclusive::stop(&self.loaded.instance).expect("nobody else is at work");
+            let alone = self.loaded.instance.exclusive.stop().expect("nobody else is at work");
             aside.take_place(&self.loaded.instance, &alone)
         });
         let all_said = || batch.iter().map(|it| it.said.as_str()).collect::<Vec<_>>().join("\n");

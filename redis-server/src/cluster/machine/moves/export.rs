@@ -1,8 +1,11 @@
 //! The side of the node whose slots go.
 
-use super::{Error, Job, Key, Level, Machine, Millis, NodeId, Order, Progress, SLACK, SlotSet, Stage, Word};
-use crate::cluster::moves::{Departure, LEASE};
-use crate::protocol::error::shown;
+use super::job::{Job, SLACK, Stage};
+use crate::cluster::machine::Machine;
+use crate::cluster::moves::{Departure, LEASE, Order, Progress, Word};
+use crate::cluster::nodes::Key;
+use crate::cluster::{Level, Millis, NodeId, SlotSet};
+use crate::protocol::error::{Error, shown};
 
 /// A round of the stream that had no more than this shows that nothing waits: some bytes are always written meanwhile.
 const CAUGHT_UP: u64 = 64 * 1024;

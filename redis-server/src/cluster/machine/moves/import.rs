@@ -1,7 +1,12 @@
 //! The side of the node that gets slots, and of its replicas.
 
-use super::{Arc, Error, Job, LEASE, Level, Machine, Millis, NodeId, Order, Progress, SlotSet, Stage, Word};
-use crate::cluster::moves::Settled;
+use std::sync::Arc;
+
+use super::job::{Job, Stage};
+use crate::cluster::machine::Machine;
+use crate::cluster::moves::{LEASE, Order, Progress, Settled, Word};
+use crate::cluster::{Level, Millis, NodeId, SlotSet};
+use crate::protocol::error::Error;
 
 impl Machine {
     /// CLUSTER SYNCSLOTS ESTABLISH: a node has slots for this one.

@@ -1,29 +1,12 @@
 //! Slots that this node has released, in its file. After a restart, the node must not serve them before it knows their owner.
 
-use super::{Job, LEASE, Machine, Millis, NodeId, SLACK, SlotSet, Stage};
-use crate::cluster::moves::parse_ranges;
+use super::job::{Job, LetGo, SLACK, Stage};
+use crate::cluster::Millis;
+use crate::cluster::machine::Machine;
+use crate::cluster::moves::LEASE;
 
 /// The variable's name. Other servers pass by variables that they do not know.
 pub(in crate::cluster::machine) const NAME: &str = "letGo";
-
-/// A move whose slots are let go: `name,target,epoch,first-last,…`.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(in crate::cluster::machine) struct LetGo {
-    name: NodeId,
-    target: NodeId,
-    epoch: u64,
-    slots: SlotSet,
-}
-
-impl LetGo {
-    pub(in crate::cluster::machine) fn parse(text: &str) -> Option<Self> {
-        let mut words = text.split(',');
-        let mut id = || NodeId::parse(words.next()?.as_bytes());
-        let (name, target) = (id()?, id()?);
-        let epoch = words.next()?.parse().ok()?;
-        Some(Self { name, target, epoch, slots: parse_ranges(words)? })
-    }
-}
 
 impl Machine {
     /// Restores a released move from the file.

@@ -6,10 +6,8 @@ use super::Fields;
 use crate::clients::acl::Reason;
 use crate::clients::pubsub::Kind;
 use crate::command::Row;
-use crate::commands::REGISTRY;
 use crate::config::{Level, settings};
-use crate::exec::Ctx;
-use crate::exec::instance::Instance;
+use crate::exec::core::{Ctx, Instance};
 use crate::observe::stats::{Totals, WorkerStats};
 
 /// Section Stats.
@@ -135,7 +133,7 @@ fn refusals(cx: &Ctx<'_>, fields: &mut Fields) {
 /// Section Commandstats.
 pub(super) fn commands(cx: &Ctx<'_>, fields: &mut Fields) {
     let workers = cx.instance().stats.workers();
-    for row in REGISTRY.rows() {
+    for row in cx.instance().registry.rows() {
         let sum = |figure: fn(&crate::observe::stats::CommandStats) -> u64| -> u64 {
             workers.iter().map(|worker| figure(&worker.commands[usize::from(row.id)])).sum()
         };
@@ -179,7 +177,7 @@ pub(super) fn latencies(cx: &Ctx<'_>, fields: &mut Fields) {
         .map(|word| String::from_utf8_lossy(word).into_owned())
         .filter_map(|word| word.parse().ok().map(|value| (word, value)))
         .collect();
-    for row in REGISTRY.rows() {
+    for row in cx.instance().registry.rows() {
         let durations = durations(cx.instance(), row);
         if durations.iter().all(|&count| count == 0) {
             continue;

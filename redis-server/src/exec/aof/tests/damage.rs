@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::super::load::load;
 use super::life::{ask, base, held, instance, path, unit};
-use crate::exec::worker::Worker;
+use crate::exec::core::Worker;
 use crate::persistence::disk::Disk;
 use crate::persistence::disk::simulated::SimulatedDisk;
 

@@ -14,7 +14,7 @@ use super::super::{layout, start_on};
 use super::life::config;
 use super::waits::{connect, reply, send, until};
 use crate::config::Config;
-use crate::exec::instance::Instance;
+use crate::exec::core::Instance;
 use crate::persistence::disk::simulated::SimulatedDisk;
 use crate::persistence::disk::{Disk, DiskFile, Open, RealDisk};
 use crate::runtime::start_at;

@@ -12,8 +12,8 @@ use server_runtime::Running;
 
 use super::super::{PATIENCE, layout, start_on};
 use super::life::config;
-use crate::exec::clock::{now_ms, steady_ms};
-use crate::exec::instance::Instance;
+use crate::exec::core::Instance;
+use crate::exec::core::clock::{now_ms, steady_ms};
 use crate::persistence::disk::simulated::{Fault, SimulatedDisk};
 use crate::persistence::disk::{Disk, DiskFile, Open};
 use crate::runtime::start_at;

@@ -5,8 +5,7 @@ use std::sync::Arc;
 
 use crate::cluster::{SLOTS, slot_of};
 use crate::command::Args;
-use crate::exec::dispatch;
-use crate::exec::instance::Instance;
+use crate::exec::core::{Instance, resolve};
 use crate::journal::{Piece, Reader};
 use crate::protocol::{Parser, RequestLimits, Span};
 
@@ -91,7 +90,7 @@ impl Changes {
 
 /// The slot of a command's keys, which are all of one.
 fn slot_of_call(instance: &Instance, args: Args<'_>) -> Option<u16> {
-    let row = dispatch::find(instance, args)?;
+    let row = resolve::find(instance, args)?;
     let (at, _) = *row.command.key_positions(args).first()?;
     Some(slot_of(args.at(at)))
 }

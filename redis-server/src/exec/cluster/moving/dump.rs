@@ -12,12 +12,10 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
-use crate::exec::clock::now_ms;
-use crate::exec::exclusive::Exclusive;
-use crate::exec::instance::Instance;
-use crate::exec::pace::Pace;
-use crate::exec::slow::{self, Marks};
-use crate::exec::worker::Worker;
+use crate::exec::core::clock::now_ms;
+use crate::exec::core::pace::Pace;
+use crate::exec::core::{Instance, Worker};
+use crate::exec::gate::{self, Marks};
 use crate::keyspace::{Access, Entry};
 use crate::persistence::aof::PlainWriter;
 
@@ -124,12 +122,12 @@ fn dump_marked(
         let names = database.slot_keys(slot, usize::MAX);
         let keys: Vec<_> = names.iter().map(|name| (database.key(name), Access::Read)).collect();
         let marks = Marks::keys(0, keys.iter().map(|(key, access)| (key.hash(), *access)));
-        let Some(slow) = Exclusive::try_enter_slow(instance, marks) else {
+        let Some(slow) = instance.exclusive.try_enter_slow(marks) else {
             thread::sleep(NAP);
             continue;
         };
         let mut view = database.lock_none(now_ms());
-        slow::lend(&mut view, &keys);
+        gate::lend(&mut view, &keys);
         commands.clear();
         let mut writer = PlainWriter::to_file(&mut *commands);
         // Keys that have come to the slot since the marking are not marked.

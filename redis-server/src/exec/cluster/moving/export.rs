@@ -7,7 +7,6 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use super::Line;
 use super::changes::Changes;
 use super::dump::dump;
 use crate::cluster::NodeId;
@@ -15,13 +14,12 @@ use crate::cluster::moves::{Departure, Order, Progress, Word};
 use crate::command::Args;
 use crate::config::settings;
 use crate::exec::cluster::replication_port;
-use crate::exec::instance::Instance;
-use crate::exec::pace::Pace;
-use crate::exec::peers::connect_from_source;
-use crate::exec::priority;
+use crate::exec::cluster::state::Line;
+use crate::exec::core::pace::Pace;
+use crate::exec::core::peers::connect_from_source;
+use crate::exec::core::{Instance, Worker, priority};
+use crate::exec::gate::stand_still;
 use crate::exec::replication::Transport;
-use crate::exec::still::{stand_still, stand_still_unless_ending};
-use crate::exec::worker::Worker;
 use crate::protocol::{Parser, RequestLimits, Span, encode_command};
 use crate::threads::{self, OnPanic};
 
@@ -200,7 +198,7 @@ impl Export {
     fn drain(&self, wire: &mut Wire, journal: Option<&mut Journal>) -> Result<(), Ended> {
         let journal = journal.ok_or_else(|| Ended::Failed("Unexpected state machine transition".to_owned()))?;
         let goes_on = || if self.line.is_ended() { Err(io::ErrorKind::Interrupted.into()) } else { Ok(()) };
-        drop(stand_still(self.instance(), goes_on)?);
+        drop(stand_still(&self.instance().exclusive, goes_on)?);
         let end = self.instance().journal.offset();
         while !journal.changes.has_reached(end) {
             let mut commands = Vec::new();
@@ -227,7 +225,7 @@ struct Journal {
 
 impl Journal {
     fn new(instance: &Arc<Instance>) -> Result<Self, Ended> {
-        let still = stand_still_unless_ending(instance)?;
+        let still = instance.stand_still()?;
         instance.journal.begin_move(&still);
         let changes = Changes::new(instance);
         drop(still);

@@ -6,23 +6,18 @@ use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use arrayvec::ArrayVec;
 use bytes::Bytes;
 use tokio::sync::mpsc::{Receiver, Sender, channel};
 
-use super::Line;
 use crate::cluster::moves::{Progress, Word};
 use crate::cluster::{NodeId, SlotSet};
 use crate::command::{Args, Role, Row};
-use crate::exec::dispatch::{self, Admission, Call};
+use crate::exec::apply::{Commands, Ends, Failed, Replay, Window};
+use crate::exec::cluster::state::Line;
+use crate::exec::core::pace::Pace;
+use crate::exec::core::{Call, Instance, Worker, priority};
 use crate::exec::eviction::{self, Room};
-use crate::exec::instance::Instance;
-use crate::exec::pace::Pace;
-use crate::exec::priority;
-use crate::exec::replay::{Failed, Replay};
-use crate::exec::window::WINDOW;
-use crate::exec::worker::Worker;
-use crate::protocol::{Parser, RequestLimits, Span, parse_whole_commands};
+use crate::protocol::Span;
 use crate::threads::{self, OnPanic};
 
 /// Chunks of input that wait before the socket does.
@@ -84,8 +79,7 @@ struct Lander {
     slots: Arc<SlotSet>,
     /// Bytes that have come and have not run, and how far the command at their head is parsed.
     input: Vec<u8>,
-    parser: Parser,
-    spans: Vec<Span>,
+    commands: Commands,
     told: Instant,
 }
 
@@ -96,8 +90,7 @@ impl Lander {
             name,
             slots,
             input: Vec::new(),
-            parser: Parser::default(),
-            spans: Vec::new(),
+            commands: Commands::default(),
             told: Instant::now(),
         }
     }
@@ -138,48 +131,27 @@ impl Lander {
             if self.input.capacity() > ROOM_KEPT {
                 self.input.shrink_to(ROOM_KEPT);
             }
-            if self.parser.in_command() {
-                Parser::relocate(&mut self.spans, used);
-            }
         }
         Ok(())
     }
 
     /// Runs what is complete. Returns where that ends.
     fn run_input(&mut self, input: &[u8]) -> Result<usize, String> {
-        let limits = RequestLimits::OF_SERVERS;
         let mut at = 0;
         loop {
-            let mut spans = std::mem::take(&mut self.spans);
-            let mut ends: ArrayVec<(usize, usize), WINDOW> = ArrayVec::new();
-            let mut end = at;
-            if !self.parser.in_command() {
-                spans.clear();
-                end = parse_whole_commands(input, at, &limits, &mut spans, &mut ends);
-            }
-            if ends.is_empty() {
-                let parsed = if at == input.len() {
-                    None
-                } else {
-                    let unreadable = |error| format!("The source sends no commands: {error}");
-                    self.parser.parse(input, at, &mut spans, &limits).map_err(unreadable)?
-                };
-                let Some(whole) = parsed else {
-                    self.spans = spans;
-                    return Ok(at);
-                };
-                end = whole;
-                ends.push((spans.len(), end));
-            }
-            self.run_commands(input, &spans, &ends)?;
-            self.spans = spans;
-            at = end;
+            let rest = &input[at..];
+            let read = self.commands.read(rest).map_err(|error| format!("The source sends no commands: {error}"))?;
+            let Some(&(_, end)) = read.last() else { return Ok(at) };
+            let spans = std::mem::take(&mut self.commands.spans);
+            self.run_commands(rest, &spans, &read)?;
+            self.commands.spans = spans;
+            at += end;
         }
     }
 
-    fn run_commands(&mut self, input: &[u8], spans: &[Span], ends: &[(usize, usize)]) -> Result<(), String> {
+    fn run_commands(&mut self, input: &[u8], spans: &[Span], ends: &Ends) -> Result<(), String> {
         self.make_room()?;
-        let mut calls: ArrayVec<Call<'_>, WINDOW> = ArrayVec::new();
+        let mut calls = Window::new();
         let mut first = 0;
         for &(last, _) in ends {
             let args = Args::new(input, &spans[first..last]);
@@ -192,24 +164,23 @@ impl Lander {
                 self.take_word(args)?;
                 continue;
             }
-            let row = dispatch::resolve(&self.replay.worker.instance, args)
-                .map_err(|error| failed(args, &error.to_string()))?;
+            let row = self.replay.resolve(args).map_err(|error| text(&error))?;
             if row.command.role == Role::Select {
                 // There is one database.
                 continue;
             }
             self.check_keys(row, args)?;
-            if row.command.batches(args.len()) {
+            if self.replay.batches(row, args) {
                 calls.push(Call { row, args });
             } else {
                 self.run_window(&mut calls)?;
-                self.replay.pass(Admission::Run(row), args).map_err(|error| text(&error))?;
+                self.replay.pass(row, args).map_err(|error| text(&error))?;
             }
         }
         self.run_window(&mut calls)
     }
 
-    fn run_window(&mut self, calls: &mut ArrayVec<Call<'_>, WINDOW>) -> Result<(), String> {
+    fn run_window(&mut self, calls: &mut Window<'_>) -> Result<(), String> {
         self.replay.run_window(calls).map_err(|error| text(&error))
     }
 

@@ -11,71 +11,16 @@ mod dump;
 mod export;
 mod import;
 
-use std::collections::{BTreeMap, VecDeque};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::task::Waker;
-
-use atomic_waker::AtomicWaker;
-
-pub use import::Landing;
+use std::sync::Arc;
 
 use super::Cluster;
-use crate::cluster::moves::{MoveInfo, Order, Progress, Ranges, Settled, parse_ranges};
+use crate::cluster::moves::{MoveInfo, Order, Progress, Settled};
+use crate::cluster::note::{note_of_imports, parse_note};
 use crate::cluster::{NodeId, SlotSet};
-use crate::exec::instance::Instance;
+use crate::exec::cluster::state::lock;
+use crate::exec::core::Instance;
 
-/// The way of orders to the owner of a move's connection.
-#[derive(Debug, Default)]
-pub struct Line {
-    orders: Mutex<VecDeque<Order>>,
-    waker: AtomicWaker,
-}
-
-impl Line {
-    fn push(&self, order: Order) {
-        lock(&self.orders).push_back(order);
-        self.waker.wake();
-    }
-
-    /// The next order.
-    pub fn take(&self) -> Option<Order> {
-        lock(&self.orders).pop_front()
-    }
-
-    /// Whether the end of the connection is among what is to be done.
-    fn is_ended(&self) -> bool {
-        lock(&self.orders).iter().any(|order| matches!(order, Order::End))
-    }
-
-    /// Wakes this task when there is something to be done.
-    pub fn wake_by(&self, waker: &Waker) {
-        self.waker.register(waker);
-    }
-}
-
-/// The state of moves beside the machine.
-#[derive(Debug, Default)]
-pub(super) struct Moving {
-    lines: Mutex<BTreeMap<NodeId, Arc<Line>>>,
-    /// Imports that have failed, whose keys are being removed.
-    dropping: Mutex<Vec<(NodeId, Arc<SlotSet>)>>,
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-impl Moving {
-    fn open(&self, name: NodeId) -> Arc<Line> {
-        Arc::clone(lock(&self.lines).entry(name).or_default())
-    }
-
-    /// Orders the end of the connection, if there still is one.
-    fn close(&self, name: NodeId) {
-        let line = lock(&self.lines).remove(&name);
-        line.iter().for_each(|line| line.push(Order::End));
-    }
-}
+pub use import::Landing;
 
 impl Cluster {
     /// Does what is ordered for a move. Only the bus's thread does so: in this order.
@@ -151,16 +96,6 @@ impl Cluster {
         self.with(instance, |machine, now| machine.slot_flushed(slot, now));
     }
 
-    /// A client brings the slots of a move: its connection is to be given to [`Landing`].
-    pub(crate) fn expect(&self, name: NodeId) {
-        self.moving.open(name);
-    }
-
-    /// Ends the connection of a move that is not expected any more.
-    pub(crate) fn expect_no_more(&self, name: NodeId) {
-        self.moving.close(name);
-    }
-
     /// The connection that was to bring slots is no more.
     pub(crate) fn lost_import(&self, instance: &Instance, name: NodeId) {
         self.progress(instance, name, Progress::Ended);
@@ -202,32 +137,6 @@ impl Cluster {
     pub(crate) fn forget_watched_imports(&self, instance: &Instance) {
         if self.is_enabled() {
             self.with(instance, |machine, now| machine.forget_watched_imports(now));
-        }
-    }
-}
-
-/// The note of these imports: their names and slots. Empty if there are none.
-pub(crate) fn note_of_imports(imports: &[(NodeId, Arc<SlotSet>)]) -> String {
-    let notes: Vec<String> = imports.iter().map(|(name, slots)| format!("{name} {}", Ranges(slots))).collect();
-    notes.join(";")
-}
-
-fn parse_note(note: &str) -> Option<(NodeId, SlotSet)> {
-    let (name, ranges) = note.split_once(' ')?;
-    Some((NodeId::parse(name.as_bytes())?, parse_ranges(ranges.split(' '))?))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn notes_are_read_as_they_are_written() {
-        let name = NodeId::from_random(|| 7);
-        let slots: SlotSet = [0, 1, 5, 16_383].into_iter().collect();
-        assert_eq!(parse_note(&format!("{name} {}", Ranges(&slots))), Some((name, slots)));
-        for wrong in ["", "x 0-1", &format!("{name} 0"), &format!("{name} 2-1"), &format!("{name} 0-16384")] {
-            assert_eq!(parse_note(wrong), None, "{wrong}");
         }
     }
 }

@@ -4,16 +4,10 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
-use arrayvec::ArrayVec;
-
 use crate::command::{Args, Role};
-use crate::exec::dispatch::{self, Admission, Call};
-use crate::exec::instance::Instance;
-use crate::exec::replay::{Failed, Replay};
-use crate::exec::transaction::discard_transaction;
-use crate::exec::window::WINDOW;
-use crate::exec::worker::Worker;
-use crate::protocol::{Parser, RequestLimits, Span, parse_whole_commands};
+use crate::exec::apply::{Commands, Ends, Failed, Replay, Window};
+use crate::exec::core::{Call, Instance, Worker};
+use crate::protocol::Span;
 
 /// Bytes of room that are kept when a large value has passed.
 const ROOM_KEPT: usize = 1024 * 1024;
@@ -23,11 +17,10 @@ pub(super) struct Applier {
     replay: Replay,
     /// Bytes since the last whole unit: those of a transaction that is not complete stay here.
     input: Vec<u8>,
-    /// Where in it that begins which has not run, and how far the command there is parsed.
+    /// Where in it that begins which has not run, and how far it is read: spans count from there, as the unit in front of it may be longer
+    /// than they reach.
     at: usize,
-    parser: Parser,
-    /// Its arguments so far, counted from there: the unit in front of it may be longer than spans reach.
-    spans: Vec<Span>,
+    commands: Commands,
     /// Where in it the last whole unit ends.
     unit: usize,
     /// Commands that are for replicas only.
@@ -44,8 +37,7 @@ impl Applier {
             replay,
             input: Vec::new(),
             at: 0,
-            parser: Parser::default(),
-            spans: Vec::new(),
+            commands: Commands::default(),
             unit: 0,
             apart: Vec::new(),
             is_asked: false,
@@ -58,10 +50,9 @@ impl Applier {
         if super::tests::is_broken(super::tests::Defect::HalfUnitsStay) {
             return;
         }
-        discard_transaction(&self.replay.worker.instance, &mut self.replay.client);
+        self.replay.discard_transaction();
         self.input.clear();
-        (self.at, self.unit, self.parser) = (0, 0, Parser::default());
-        self.spans.clear();
+        (self.at, self.unit, self.commands) = (0, 0, Commands::default());
         self.apart.clear();
     }
 
@@ -101,41 +92,25 @@ impl Applier {
     }
 
     fn run(&mut self, input: &[u8]) -> Result<(), String> {
-        let limits = RequestLimits::OF_SERVERS;
-        let unreadable = |error: crate::protocol::ProtocolError| format!("the primary sends no commands: {error}");
         loop {
-            let mut spans = std::mem::take(&mut self.spans);
-            let mut ends: ArrayVec<(usize, usize), WINDOW> = ArrayVec::new();
-            let mut rest = &input[self.at..];
-            if !self.parser.in_command() {
-                spans.clear();
-                parse_whole_commands(rest, 0, &limits, &mut spans, &mut ends);
+            if !self.commands.is_begun() {
+                // A bare line end is a sign of life.
+                self.at += input[self.at..].iter().take_while(|byte| matches!(byte, b'\r' | b'\n')).count();
             }
-            if ends.is_empty() {
-                if !self.parser.in_command() {
-                    // A bare line end is a sign of life.
-                    self.at += rest.iter().take_while(|byte| matches!(byte, b'\r' | b'\n')).count();
-                    rest = &input[self.at..];
-                }
-                let end = if rest.is_empty() {
-                    None
-                } else {
-                    self.parser.parse(rest, 0, &mut spans, &limits).map_err(unreadable)?
-                };
-                let Some(end) = end else {
-                    self.spans = spans;
-                    return Ok(());
-                };
-                ends.push((spans.len(), end));
+            let rest = &input[self.at..];
+            let read = self.commands.read(rest).map_err(|error| format!("the primary sends no commands: {error}"))?;
+            if read.is_empty() {
+                return Ok(());
             }
-            self.run_commands(rest, &spans, &ends)?;
-            self.spans = spans;
+            let spans = std::mem::take(&mut self.commands.spans);
+            self.run_commands(rest, &spans, &read);
+            self.commands.spans = spans;
         }
     }
 
     /// Runs commands of `rest`, where the input goes on.
-    fn run_commands(&mut self, rest: &[u8], spans: &[Span], ends: &[(usize, usize)]) -> Result<(), String> {
-        let mut window: ArrayVec<Call<'_>, WINDOW> = ArrayVec::new();
+    fn run_commands(&mut self, rest: &[u8], spans: &[Span], ends: &Ends) {
+        let mut window = Window::new();
         let (begin, mut first) = (self.at, 0);
         for &(last, end) in ends {
             let end = begin + end;
@@ -145,20 +120,20 @@ impl Applier {
                 self.at = end;
                 continue;
             }
-            let row = match dispatch::resolve(&self.replay.worker.instance, args) {
+            let row = match self.replay.resolve(args) {
                 Ok(row) => row,
                 Err(error) => {
                     self.run_window(&mut window);
-                    self.log(&Failed::new(args, &error.to_string()));
+                    self.log(&error);
                     self.at = end;
-                    if self.replay.client.multi.is_none() {
+                    if !self.replay.is_in_transaction() {
                         self.unit = end;
                     }
                     continue;
                 }
             };
             let is_ping = row.command.role == Role::Ping;
-            if self.replay.client.multi.is_none() && row.command.batches(args.len()) && !is_ping {
+            if self.replay.batches(row, args) && !is_ping {
                 window.push(Call { row, args });
             } else {
                 self.run_window(&mut window);
@@ -167,24 +142,22 @@ impl Applier {
                     self.apart.push(self.at..end);
                 }
                 self.is_asked |= is_question && args.len() > 1 && args.is(1, "getack");
-                if !is_ping && !is_question {
-                    let is_queued = self.replay.client.multi.is_some() && !row.command.role.runs_inside_multi();
-                    let admission = if is_queued { Admission::Queue(row) } else { Admission::Run(row) };
-                    if let Err(error) = self.replay.pass(admission, args) {
-                        self.log(&error);
-                    }
+                if !is_ping
+                    && !is_question
+                    && let Err(error) = self.replay.pass(row, args)
+                {
+                    self.log(&error);
                 }
             }
             self.at = end;
-            if self.replay.client.multi.is_none() {
+            if !self.replay.is_in_transaction() {
                 self.unit = end;
             }
         }
         self.run_window(&mut window);
-        Ok(())
     }
 
-    fn run_window(&mut self, calls: &mut ArrayVec<Call<'_>, WINDOW>) {
+    fn run_window(&mut self, calls: &mut Window<'_>) {
         while let Err(error) = self.replay.run_window(calls) {
             self.log(&error);
         }

@@ -15,106 +15,29 @@ use std::task::{Wake, Waker};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use super::state::{FailoverStage, LinkStage, Primary};
+use crate::clients::client::{ClientShared, flag};
+use crate::config::settings;
+use crate::exec::core::Instance;
+use crate::exec::core::clock::now_ms;
+use crate::exec::core::peers::connect_from_source;
+use crate::exec::gate::stand_still;
+use crate::exec::replication::state::RETRY;
+use crate::threads::{self, OnPanic};
 use apply::Applier;
 use handshake::{Agreed, Handshake, Introduction, Refusal, say};
 use snapshot::Incoming;
-pub(in crate::exec) use transport::Transport;
 
-use super::{FailoverStage, State};
-use crate::clients::client::{ClientShared, flag};
-use crate::config::settings;
-use crate::exec::clock::now_ms;
-use crate::exec::instance::Instance;
-use crate::exec::peers::connect_from_source;
-use crate::exec::still::{stand_still, stand_still_unless_ending};
-use crate::threads::{self, OnPanic};
+pub(in crate::exec) use transport::Transport;
 
 /// How often it looks whether something else is to be done.
 const TICK: Duration = Duration::from_millis(100);
-/// How long it waits before it tries again.
-const RETRY: Duration = Duration::from_secs(1);
-/// How often that time doubles, at most, while snapshots come that cannot be loaded: up to 64 s.
-const DOUBLINGS: u32 = 6;
 /// How often the primary is told how far this is.
 const ACKNOWLEDGE: Duration = Duration::from_secs(1);
 /// Bytes that are read at once.
 const READ: usize = 256 * 1024;
 /// Bytes of the stream that are held while clients are paused, about. The bytes behind them wait on the primary's side.
 const HELD_MAX: usize = 16 * 1024 * 1024;
-
-/// How far the link to the primary is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum LinkStage {
-    /// It is to be made.
-    Connect,
-    /// They introduce themselves.
-    Handshake,
-    /// A snapshot comes.
-    Sync,
-    /// The stream comes.
-    Connected,
-}
-
-impl LinkStage {
-    /// As ROLE calls it.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Connect => "connect",
-            Self::Handshake => "handshake",
-            Self::Sync => "sync",
-            Self::Connected => "connected",
-        }
-    }
-}
-
-/// The primary that this server follows.
-#[derive(Clone, Debug)]
-pub struct Primary {
-    /// Where it is.
-    pub host: String,
-    /// Its port.
-    pub port: u16,
-    /// How far the link is.
-    pub stage: LinkStage,
-    /// When it said something last, in milliseconds of Unix time.
-    pub heard_at: u64,
-    /// Since when there is no stream, in milliseconds of Unix time.
-    pub down_since: u64,
-    /// Bytes of the snapshot that comes, and how many have come.
-    pub sync: (u64, u64),
-    /// Bytes of the stream that have come, and wait until clients are no longer paused.
-    pub held: u64,
-    /// Whether this server has had its stream, and the data is what it said.
-    pub had_stream: bool,
-    /// Snapshots in a row that could not be loaded.
-    pub failed_syncs: FailedSyncs,
-    /// The number of this choice of a primary: a thread that follows another one ends.
-    generation: u64,
-    /// The connection to it.
-    connection: Option<Arc<ClientShared>>,
-}
-
-/// Snapshots that a primary has sent, one after the other, and that could not be loaded.
-#[derive(Clone, Debug, Default)]
-pub struct FailedSyncs {
-    /// How many.
-    pub count: u32,
-    /// Why the last one was not loaded.
-    pub why: String,
-    /// When the primary is asked for another, in milliseconds of Unix time.
-    pub retry_at: u64,
-}
-
-impl FailedSyncs {
-    /// Counts one more at `now`. Returns how long to wait: for each, the primary saves and sends all its data.
-    fn add(&mut self, why: &str, now: u64) -> Duration {
-        self.count += 1;
-        why.clone_into(&mut self.why);
-        let wait = RETRY * (1 << self.count.min(DOUBLINGS));
-        self.retry_at = now + wait.as_millis() as u64;
-        wait
-    }
-}
 
 /// Why a link has ended.
 enum Ended {
@@ -133,12 +56,6 @@ impl From<io::Error> for Ended {
     }
 }
 
-impl State {
-    pub(super) fn primary_of(&mut self, generation: u64) -> Option<&mut Primary> {
-        self.primary.as_mut().filter(|primary| primary.generation == generation)
-    }
-}
-
 /// Begins to follow: a thread for it.
 pub(super) fn begin(instance: &Arc<Instance>, generation: u64) {
     let link = Link { instance: Arc::clone(instance), generation };
@@ -146,42 +63,6 @@ pub(super) fn begin(instance: &Arc<Instance>, generation: u64) {
     let spawned = threads::spawn("replica", OnPanic::EndProcess, move || link.run());
     if let Err(error) = spawned {
         tracing::error!("there is no thread to follow the primary: {error}");
-    }
-}
-
-impl Primary {
-    pub(super) fn new(host: String, port: u16, generation: u64, now: u64) -> Self {
-        Self {
-            host,
-            port,
-            stage: LinkStage::Connect,
-            heard_at: now,
-            down_since: now,
-            sync: (0, 0),
-            held: 0,
-            had_stream: false,
-            failed_syncs: FailedSyncs::default(),
-            generation,
-            connection: None,
-        }
-    }
-
-    /// Notes that its stream comes.
-    fn connected(&mut self) {
-        self.stage = LinkStage::Connected;
-        self.had_stream = true;
-        self.failed_syncs = FailedSyncs::default();
-    }
-
-    /// Has the thread that follows it end, now that another generation counts.
-    pub(super) fn end_link(&mut self, generation: u64) {
-        self.hang_up();
-        self.generation = generation;
-    }
-
-    /// Ends the connection at once: the primary must not show a replica that has left.
-    pub(super) fn hang_up(&self) {
-        self.connection.iter().for_each(|connection| connection.kill());
     }
 }
 
@@ -250,7 +131,7 @@ impl Link {
     /// Waits until all windows that have begun are over. Returns whether this is still the one to follow.
     fn let_windows_end(&self) -> bool {
         let is_wanted = || if self.is_obsolete() { Err(io::ErrorKind::Interrupted.into()) } else { Ok(()) };
-        stand_still(&self.instance, is_wanted).is_ok()
+        stand_still(&self.instance.exclusive, is_wanted).is_ok()
     }
 
     /// Calls `work` with what is known of the primary, if it is still the one.
@@ -316,7 +197,7 @@ impl Link {
                 Ok(Some(agreed)) => return Ok((agreed, handshake.rest())),
                 Err(refusal @ (Refusal::Later(_) | Refusal::Refused(_))) => {
                     if handshake.has_asked()
-                        && let Ok(still) = stand_still_unless_ending(&self.instance)
+                        && let Ok(still) = self.instance.stand_still()
                     {
                         let why = "Failover target rejected psync request";
                         self.instance.replication.abort_failover(&self.instance, why, &still);
@@ -328,7 +209,7 @@ impl Link {
     }
 
     fn apply(&self, applier: &mut Applier, bytes: &[u8]) -> Result<(), Ended> {
-        let _units = self.instance.replication.units.lock();
+        let _units = self.instance.exclusive.units.lock();
         if self.is_obsolete() {
             return Err(Ended::Obsolete);
         }

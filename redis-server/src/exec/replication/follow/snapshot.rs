@@ -8,10 +8,11 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use super::handshake::{Body, Length};
-use super::{Ended, Link, LinkStage, READ, TICK, Wire};
+use super::{Ended, Link, READ, TICK, Wire};
 use crate::config::settings;
-use crate::exec::clock::now_ms;
-use crate::exec::exclusive::{Alone, Exclusive};
+use crate::exec::core::clock::now_ms;
+use crate::exec::gate::Alone;
+use crate::exec::replication::state::LinkStage;
 use crate::exec::snapshot::{self, Aside, LoadError, NoSnapshot};
 use crate::persistence::disk::RealDisk;
 
@@ -246,7 +247,7 @@ impl Link {
             if self.is_obsolete() {
                 return Err(Ended::Obsolete);
             }
-            match Exclusive::stop_after_slow_calls(&self.instance) {
+            match self.instance.exclusive.stop_after_slow_calls() {
                 // It may have become so while this waited.
                 Ok(_) if self.is_obsolete() => return Err(Ended::Obsolete),
                 Ok(alone) => return Ok(alone),

@@ -8,7 +8,7 @@ use rustls::pki_types::ServerName;
 use rustls::{ClientConnection, StreamOwned};
 
 use crate::config::{Config, settings};
-use crate::exec::peer_tls::client_config;
+use crate::exec::core::peer_tls::client_config;
 
 /// A connection to another server.
 pub(in crate::exec) enum Transport {

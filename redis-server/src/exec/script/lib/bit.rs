@@ -2,12 +2,12 @@
 
 use mlua::{Lua, MultiValue, Result, Table, Value};
 
-use super::call::{Call, to_number};
+use super::call::{Call, table_of, to_number};
 use super::raise::values;
 
 /// The library's table.
 pub(super) fn library(lua: &Lua) -> Result<Table> {
-    super::library(
+    table_of(
         lua,
         &[
             ("tobit", |call| number(bits(call, 1)?)),

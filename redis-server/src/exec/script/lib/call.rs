@@ -1,6 +1,6 @@
 //! The arguments of a call, checked as Lua's auxiliary library checks them.
 
-use mlua::{Error, Lua, LuaString, MultiValue, Result, Value};
+use mlua::{Error, Lua, LuaString, MultiValue, Result, Table, Value};
 
 use super::raise::raise;
 
@@ -119,4 +119,25 @@ pub(super) fn to_number(lua: &Lua, value: &Value) -> Option<f64> {
         Value::String(_) => lua.coerce_number(value.clone()).ok().flatten(),
         _ => None,
     })
+}
+
+/// The most bytes that one call may produce: half of what Redis allows a string to have. A small table that holds itself
+/// many times over would otherwise fill the memory.
+pub(in crate::exec::script::lib) const MAX_OUTPUT: usize = if cfg!(test) { 1024 * 1024 } else { 256 * 1024 * 1024 };
+
+/// How deep tables may lie in each other where a script has allowed more than the default of 1000. The genuine libraries
+/// go on to 3999 or 7998, where Lua's stack ends; ours refer to open tables from a stack of mlua's, which ends earlier.
+pub(in crate::exec::script::lib) const MAX_DEPTH: usize = 1500;
+
+/// A function of a library.
+pub(in crate::exec::script::lib) type Function = fn(&Call<'_>) -> Result<mlua::MultiValue>;
+
+/// A table with these functions.
+pub(in crate::exec::script::lib) fn table_of(lua: &Lua, functions: &[(&str, Function)]) -> Result<Table> {
+    let table = lua.create_table()?;
+    for &(name, function) in functions {
+        let function = lua.create_function(move |lua, arguments| function(&Call::new(lua, arguments)))?;
+        table.raw_set(name, function)?;
+    }
+    Ok(table)
 }

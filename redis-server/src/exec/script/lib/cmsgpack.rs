@@ -2,9 +2,8 @@
 
 use mlua::{Error, Lua, MultiValue, Result, Table, Value};
 
-use super::call::{Call, as_number};
+use super::call::{Call, MAX_DEPTH, MAX_OUTPUT, as_number, table_of};
 use super::raise::{raise, values};
-use super::{MAX_DEPTH, MAX_OUTPUT};
 
 /// Tables within tables beyond this depth are written as nil.
 const MAX_NESTING: usize = 16;
@@ -16,7 +15,7 @@ const TOO_MANY: &str = "stack overflow (too many return values at once; use unpa
 
 /// The library's table.
 pub(super) fn library(lua: &Lua) -> Result<Table> {
-    let table = super::library(
+    let table = table_of(
         lua,
         &[("pack", pack), ("unpack", unpack), ("unpack_one", unpack_one), ("unpack_limit", unpack_limit)],
     )?;

@@ -2,8 +2,7 @@
 
 use mlua::{Error, Lua, MultiValue, Result, Table, Value};
 
-use super::MAX_OUTPUT;
-use super::call::{Call, to_number};
+use super::call::{Call, MAX_OUTPUT, table_of, to_number};
 use super::number::{to_i64, to_u64};
 use super::raise::{raise, values};
 
@@ -18,7 +17,7 @@ const MAX_RESULTS: usize = 7997;
 
 /// The library's table.
 pub(super) fn library(lua: &Lua) -> Result<Table> {
-    super::library(lua, &[("pack", pack), ("unpack", unpack), ("size", size)])
+    table_of(lua, &[("pack", pack), ("unpack", unpack), ("size", size)])
 }
 
 /// A format as it is read.

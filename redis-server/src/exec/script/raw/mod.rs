@@ -15,19 +15,19 @@ use std::cell::Cell;
 use std::ffi::{CStr, c_int, c_void};
 use std::ptr;
 
-use corosensei::Yielder;
 use mlua::ffi::*;
 use mlua::{Function, IntoLuaMulti, Lua};
-
-pub(super) use sandbox::{
-    error_handler, fallible, guarded, mark, missing, pairs, plain_pcall, read_only, seeing, unpack,
-};
-use values::{push_reply, push_value};
 
 use super::call::{self, Interrupt, Ran, Refused};
 use crate::clients::client::Client;
 use crate::command::Args;
+use crate::exec::run::stack;
 use crate::protocol::Reply;
+use values::{push_reply, push_value};
+
+pub(super) use sandbox::{
+    error_handler, fallible, guarded, mark, missing, pairs, plain_pcall, read_only, seeing, unpack,
+};
 
 /// Instructions between two looks at the time.
 const HOOK_PERIOD: c_int = 100_000;
@@ -39,29 +39,14 @@ const GC_PAUSE_SMALL: c_int = 400;
 pub(super) const SMALL: usize = 1024 * 1024;
 
 thread_local! {
-    /// How the script of this thread leaves its stack for a while.
-    static YIELDER: Cell<*const Yielder<(), Client>> = const { Cell::new(ptr::null()) };
     /// The main state of the script that runs.
     static MAIN: Cell<*mut lua_State> = const { Cell::new(ptr::null_mut()) };
 }
 
-/// Runs `work` on the stack of `yielder`'s coroutine; [`suspend`] leaves it.
-pub(super) fn interruptible<R>(yielder: &Yielder<(), Client>, work: impl FnOnce() -> R) -> R {
-    YIELDER.set(yielder);
-    let result = work();
-    YIELDER.set(ptr::null());
-    result
-}
-
 /// Leaves the stack of the script of this thread, until it is resumed; `deputy` stands in for its client.
 pub(super) fn suspend(deputy: Client) {
-    let (yielder, main, running) = (YIELDER.replace(ptr::null()), MAIN.get(), call::leave());
-    if !yielder.is_null() {
-        // SAFETY: the pointer was set by `interruptible` on this very stack, whose frame has not returned, since it resets
-        // the pointer when it does; other stacks that run in between set and reset it for themselves.
-        unsafe { (*yielder).suspend(deputy) };
-    }
-    YIELDER.set(yielder);
+    let (main, running) = (MAIN.get(), call::leave());
+    stack::suspend(deputy);
     MAIN.set(main);
     running.into_iter().for_each(call::enter);
 }

@@ -186,7 +186,8 @@ pub(super) fn skip(reader: &mut Reader<'_>) -> Option<()> {
 mod tests {
     use super::*;
     use crate::keyspace::ValueRef;
-    use crate::persistence::rdb::{Fork, Limits, Loaded, dump, restore};
+    use crate::persistence::rdb::version::Fork;
+    use crate::persistence::rdb::{Limits, Loaded, dump, restore};
 
     fn bytes(hex: &str) -> Vec<u8> {
         (0..hex.len()).step_by(2).map(|at| u8::from_str_radix(&hex[at..at + 2], 16).unwrap()).collect()

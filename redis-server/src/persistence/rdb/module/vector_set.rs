@@ -168,7 +168,8 @@ fn place(reader: &mut Reader<'_>) -> Option<Place> {
 mod tests {
     use super::*;
     use crate::keyspace::Object;
-    use crate::persistence::rdb::{Fork, Limits, Loaded, dump, restore};
+    use crate::persistence::rdb::version::Fork;
+    use crate::persistence::rdb::{Limits, Loaded, dump, restore};
 
     fn bytes(hex: &str) -> Vec<u8> {
         let hex = hex.replace(char::is_whitespace, "");

@@ -6,8 +6,8 @@ use std::cmp::Ordering;
 use super::Segment;
 use super::find::Finder;
 use super::regex::Regex;
+use crate::types::json::document::{Json, Refused};
 use crate::types::json::node::{Kind, Node, Number};
-use crate::types::json::{Json, Refused};
 
 /// Steps of a path that the compilation of a regular expression counts as.
 const COMPILATION: usize = 10_000;

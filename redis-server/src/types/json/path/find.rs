@@ -6,8 +6,8 @@
 //! one `..` takes. The paths of one call share it.
 
 use super::{Segment, Selector};
+use crate::types::json::document::{Json, Refused};
 use crate::types::json::node::{Children, Kind, Node};
-use crate::types::json::{Json, Refused};
 
 /// Steps for each byte of a document, and those that any document is worth.
 const STEPS_PER_BYTE: usize = 32;

@@ -10,10 +10,10 @@ mod regex;
 
 use std::fmt;
 
+use super::document::Refused;
 use filter::Filter;
-pub use find::Budget;
 
-use super::Refused;
+pub use find::Budget;
 
 /// Longest path, in bytes.
 const MAX_PATH: usize = 16 * 1024;

@@ -2,7 +2,7 @@
 
 use super::filter::{Comparison, Filter, Operand, Pattern};
 use super::{MAX_PATH, Path, PathError, Segment, Selector};
-use crate::types::json::Json;
+use crate::types::json::document::Json;
 
 /// Parentheses, negations and filters in each other.
 const MAX_NESTING: usize = 32;

@@ -12,7 +12,7 @@ use regex_automata::hybrid::dfa::{self, DFA};
 use regex_automata::nfa::thompson::pikevm::{self, PikeVM};
 use regex_automata::nfa::thompson::{self, NFA};
 
-use crate::types::json::Refused;
+use crate::types::json::document::Refused;
 
 /// Longest regular expression.
 const MAX_LEN: usize = 1024;

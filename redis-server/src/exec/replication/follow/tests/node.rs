@@ -7,14 +7,14 @@ use crate::clients::acl::Identity;
 use crate::clients::client::{Client, ClientShared};
 use crate::command::Args;
 use crate::config::{Config, Launch, settings};
-use crate::exec::clock::now_ms;
-use crate::exec::dispatch::{self, Admission, Passed};
-use crate::exec::exclusive::Exclusive;
-use crate::exec::instance::Instance;
+use crate::exec::core::clock::now_ms;
+use crate::exec::core::{Instance, Worker};
+use crate::exec::gate::Still;
 use crate::exec::replication::follow::apply::Applier;
+use crate::exec::run::admission::{self, Admission};
+use crate::exec::run::dispatch;
+use crate::exec::run::outcome::Passed;
 use crate::exec::snapshot;
-use crate::exec::still::Still;
-use crate::exec::worker::Worker;
 use crate::persistence::disk::simulated::SimulatedDisk;
 use crate::protocol::{Parser, Reply, RequestLimits};
 
@@ -60,7 +60,7 @@ impl Node {
     /// Follows another from now on, or none.
     pub(super) fn follow(&mut self, target: Option<usize>) {
         let address = target.map(|target| (format!("node{target}"), 1));
-        let still = Still::stop(&self.instance).expect("nobody is at work");
+        let still = Still::stop(&self.instance.exclusive).expect("nobody is at work");
         if let Some(generation) = self.instance.replication.set_primary(&self.instance, address, &still) {
             self.generation = generation;
             self.applier = Applier::new(&self.instance);
@@ -81,7 +81,7 @@ impl Node {
         let path = Path::new("/data/temp.rdb");
         self.disk.put(path, bytes);
         self.instance.replication.note_database(0);
-        let alone = Exclusive::already_stopped(&self.instance);
+        let alone = self.instance.exclusive.already_stopped();
         snapshot::load_in_place(&self.instance, &self.disk, path, &alone).map_err(|error| error.to_string())?;
         self.instance.replication.begin_as(&self.instance, id, offset, &alone);
         self.applier.begin();
@@ -137,7 +137,7 @@ pub(super) fn serve(worker: &Worker, client: &mut Client, input: &mut Vec<u8>) -
         let mut spans = Vec::new();
         let Ok(Some(end)) = Parser::default().parse(input, used, &mut spans, &limits) else { break };
         let args = Args::new(input, &spans);
-        match dispatch::admit(worker, client, args) {
+        match admission::admit(worker, client, args) {
             Admission::Refuse(error, _) => reply.error(&error),
             admission @ (Admission::Run(_) | Admission::Queue(_)) => {
                 let passed = dispatch::pass(worker, client, admission, args, &mut reply);

@@ -10,10 +10,11 @@ use std::task::{Context, Poll, Waker};
 use super::Counts;
 use super::node::{Node, client, serve};
 use crate::clients::client::{Client, End};
-use crate::exec::clock::virtual_time;
+use crate::exec::core::clock::virtual_time;
 use crate::exec::replication::follow::handshake::{Agreed, Body, Handshake, say};
-use crate::exec::replication::follow::{LinkStage, introduction};
-use crate::exec::replication::{Figures, Link, Next, Stage, sync};
+use crate::exec::replication::follow::introduction;
+use crate::exec::replication::state::{Figures, LinkStage, Stage};
+use crate::exec::replication::{Link, Next, sync};
 use crate::types::testing::Rng;
 
 /// The first moment, in milliseconds of Unix time.

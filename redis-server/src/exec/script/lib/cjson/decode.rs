@@ -2,10 +2,8 @@
 
 use mlua::{Error, Lua, LuaString, Result, Table, Value};
 
-use super::settings::Settings;
-use super::{null, only_argument};
-use crate::exec::script::lib::MAX_DEPTH;
-use crate::exec::script::lib::call::Call;
+use super::settings::{Settings, null, only_argument};
+use crate::exec::script::lib::call::{Call, MAX_DEPTH};
 use crate::exec::script::lib::number::parse_prefix;
 use crate::exec::script::lib::raise::raise;
 

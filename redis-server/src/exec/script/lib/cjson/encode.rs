@@ -2,12 +2,10 @@
 
 use mlua::{Error, Function, Lua, Result, Table, Value};
 
-use super::only_argument;
-use super::settings::Settings;
-use crate::exec::script::lib::call::{Call, as_number, type_name};
+use super::settings::{Settings, only_argument};
+use crate::exec::script::lib::call::{Call, MAX_DEPTH, MAX_OUTPUT, as_number, type_name};
 use crate::exec::script::lib::number::general;
 use crate::exec::script::lib::raise::raise;
-use crate::exec::script::lib::{MAX_DEPTH, MAX_OUTPUT};
 
 /// The text of the argument. `next` is Lua's function of this name.
 pub(super) fn encode(call: &Call<'_>, settings: &Settings, next: &Function) -> Result<Vec<u8>> {

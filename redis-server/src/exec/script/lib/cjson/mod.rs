@@ -6,10 +6,11 @@ mod settings;
 
 use std::sync::{Arc, Mutex};
 
-use mlua::{Function, LightUserData, Lua, Result, Table, Value};
+use mlua::{Function, Lua, Result, Table, Value};
 
 use super::call::Call;
 use super::raise::values;
+use crate::exec::script::lib::cjson::settings::null;
 use settings::Settings;
 
 /// The library's table, with settings of its own.
@@ -43,14 +44,4 @@ pub(super) fn library(lua: &Lua) -> Result<Table> {
     table.raw_set("_NAME", "cjson")?;
     table.raw_set("_VERSION", "2.1.0")?;
     Ok(table)
-}
-
-/// The value that stands for JSON's null, because a table holds no nil.
-fn null() -> Value {
-    Value::LightUserData(LightUserData(std::ptr::null_mut()))
-}
-
-/// The one argument of `encode` and `decode`.
-fn only_argument(call: &Call<'_>) -> Result<()> {
-    if call.len() == 1 { Ok(()) } else { Err(call.bad_argument(1, "expected 1 argument")) }
 }

@@ -105,3 +105,13 @@ fn choice(call: &Call<'_>, at: usize, setting: &mut i32, names: &[&str]) -> Resu
         other => Ok(Value::String(call.lua.create_string(names[other as usize])?)),
     }
 }
+
+/// The value that stands for JSON's null, because a table holds no nil.
+pub(super) fn null() -> Value {
+    Value::LightUserData(mlua::LightUserData(std::ptr::null_mut()))
+}
+
+/// The one argument of `encode` and `decode`.
+pub(super) fn only_argument(call: &Call<'_>) -> Result<()> {
+    if call.len() == 1 { Ok(()) } else { Err(call.bad_argument(1, "expected 1 argument")) }
+}
