@@ -28,13 +28,13 @@ halt() {
 trap '[[ -z $(leader) ]] || kill -KILL "$(leader)"; rm -rf "$root"' EXIT
 
 debootstrap --variant=minbase --include=systemd,systemd-sysv,dbus,adduser,redis-server bookworm "$debian" >"$root/debootstrap.log"
-cp "$packages"/gritstone-redis_*.deb "$debian/root/first.deb"
+cp "$packages"/gritstone-redis_*.deb "$debian/srv/first.deb"
 # The same package with a higher version is an upgrade.
-dpkg-deb --raw-extract "$debian/root/first.deb" "$root/next"
+dpkg-deb --raw-extract "$debian/srv/first.deb" "$root/next"
 sed --in-place 's/^Version: .*/Version: 99.0-1/' "$root/next/DEBIAN/control"
-dpkg-deb --root-owner-group -Zgzip --build "$root/next" "$debian/root/next.deb" >/dev/null
+dpkg-deb --root-owner-group -Zgzip --build "$root/next" "$debian/srv/next.deb" >/dev/null
 
-chroot "$debian" dpkg --install /root/first.deb >/dev/null
+chroot "$debian" dpkg --install /srv/first.deb >/dev/null
 boot
 expected "it runs, and says that it is ready" "$(inside systemctl show gritstone-redis --property StatusText)" "Ready to accept connections"
 expected "it runs as a user of its own" "$(inside systemctl show gritstone-redis --property User)" gritstone-redis
@@ -42,7 +42,7 @@ expected "it serves" "$(ask 6380 'SET kept yes')" +OK
 expected "Debian's server runs beside it" "$(ask 6379 'INFO server')" "redis_version:7.0"
 expected "it is another server" "$(ask 6380 'INFO memory')" "mem_allocator:mimalloc"
 inside sed --in-place 's/^# maxmemory 1gb/maxmemory 1gb/' /etc/gritstone/redis.conf
-inside dpkg --install /root/next.deb >/dev/null
+inside dpkg --install /srv/next.deb >/dev/null
 sleep 2
 expected "an upgrade restarts it" "$(state)" active
 expected "an upgrade keeps data" "$(ask 6380 'GET kept')" yes
@@ -60,7 +60,7 @@ expected "removal stops it" "$(state)" inactive
 expected "removal leaves data" "$(inside ls /var/lib/gritstone-redis/appendonlydir)" appendonly.aof.manifest
 expected "removal leaves the configuration" "$(inside ls /etc/gritstone)" redis.conf
 expected "Debian's server is untouched" "$(ask 6379 PING)" +PONG
-inside dpkg --install /root/next.deb >/dev/null
+inside dpkg --install /srv/next.deb >/dev/null
 sleep 2
 expected "the data is there again" "$(ask 6380 'GET kept')" yes
 inside dpkg --purge gritstone-redis >/dev/null

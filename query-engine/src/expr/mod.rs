@@ -155,7 +155,7 @@ impl Expression {
         names
     }
 
-    /// What it is at its root, as FT.PROFILE names it: `Function upper`, `Operator +`, `Property name`.
+    /// Its root, as FT.PROFILE names it: `Function upper`, `Operator +`, `Property name`.
     #[must_use]
     pub fn summary(&self) -> String {
         match &self.root {

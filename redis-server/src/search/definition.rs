@@ -3,9 +3,11 @@
 use query_engine::{Datum, Expression, ExpressionError, FieldKind, Language, Row};
 
 use crate::keyspace::{Entry, ValueRef};
-use crate::search::Words;
 use crate::search::extract;
 use crate::types::json::{Path, PathError};
+
+/// The words of a command.
+pub type Words = Vec<Box<[u8]>>;
 
 /// The type of an index' documents.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -21,7 +21,7 @@ mod options;
 
 pub use catalog::{CatalogError, Failures, SearchIndex};
 pub use cursors::{Cursor, Cursors};
-pub use definition::{Definition, Source, SourceField, path};
+pub use definition::{Definition, Source, SourceField, Words, path};
 pub use extract::{listed, property, shown};
 pub use feed::Progress;
 pub use options::{OptionError, Options, SETTINGS, Setting, UNLIMITED};
@@ -42,9 +42,6 @@ use crate::keyspace::Database;
 
 /// Suggestions (FT.SUGADD) by name. A snapshot shares them; the next change of shared ones copies them.
 pub type SuggestionsByName = BTreeMap<Box<[u8]>, Arc<Suggestions>>;
-
-/// The words of a command.
-pub type Words = Vec<Box<[u8]>>;
 
 /// The search indexes of a server, and the dictionaries and suggestions beside them.
 #[derive(Debug, Default)]

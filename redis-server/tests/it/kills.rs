@@ -405,7 +405,7 @@ fn nothing_that_was_acknowledged_is_lost_with_the_process() {
     }
 }
 
-/// What a client was told that a replica has is there in both, the replica and the primary after its next start.
+/// A write that a replica has acknowledged is there in both, the replica and the primary after its next start.
 #[test]
 fn nothing_that_a_replica_acknowledged_is_lost_with_the_primary() {
     for (seed, appendfsync) in ["no", "everysec", "always"].into_iter().enumerate() {

@@ -9,7 +9,7 @@ use anyhow::{Context, Result, bail};
 use super::{PROGRAMS, Program, check_page, completions, man};
 use crate::process::run_quietly;
 
-/// What the packages hold beside the programs: pages and completions under the installed names, in `folder`.
+/// The content of the packages beside the programs: pages and completions under the installed names, in `folder`.
 pub(super) fn files(folder: &Path, programs: &Path) -> Result<()> {
     let (names, texts) = (folder.join("names"), folder.join("debian"));
     for place in [&names, &texts] {

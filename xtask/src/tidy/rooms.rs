@@ -13,9 +13,6 @@ const SOURCES: &str = "redis-server/src/";
 /// Files of a circle, at most: a reader can hold these in mind together.
 const MAX_CIRCLE: usize = 5;
 
-/// Circles that are still larger: a folder, and a bound that may only fall.
-const LARGER: &[(&str, usize)] = &[("redis-server/src/commands/search/", 16)];
-
 /// A room's name, the beginnings of its files' paths, and the rooms that it may name.
 type Room = (&'static str, &'static [&'static str], &'static [&'static str]);
 
@@ -189,9 +186,8 @@ impl House {
 
 /// The complaint about a circle, if it has too many files.
 fn too_large(circle: &[String]) -> Option<String> {
-    let known = LARGER.iter().find(|(folder, _)| circle.iter().all(|path| path.starts_with(folder)));
-    let most = known.map_or(MAX_CIRCLE, |(_, most)| *most);
-    (circle.len() > most).then(|| format!("a circle of {} files, at most {most}: {}", circle.len(), circle.join(" ")))
+    let is_large = circle.len() > MAX_CIRCLE;
+    is_large.then(|| format!("a circle of {} files, at most {MAX_CIRCLE}: {}", circle.len(), circle.join(" ")))
 }
 
 /// The room of a file of `exec/`.

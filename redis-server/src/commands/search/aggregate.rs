@@ -6,10 +6,11 @@ use query_engine::{Aggregation, Datum, Index, KEY, Profiler, Query, Reducer, Row
 
 use super::find::not_loaded;
 use super::load::Loader;
+use super::lookup::{current, queried};
 use super::pipeline::Request;
 use super::query::check_time;
 use super::words::Words;
-use super::{current, cursor, expand, queried};
+use super::{cursor, expand};
 use crate::command::{Args, Result};
 use crate::exec::core::Ctx;
 use crate::protocol::error::Error;

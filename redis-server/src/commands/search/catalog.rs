@@ -1,6 +1,6 @@
 //! FT._LIST, aliases, and FT.TAGVALS.
 
-use super::{UNKNOWN_INDEX, default_deadline, index_for, refresh};
+use super::lookup::{UNKNOWN_INDEX, default_deadline, index_for, refresh};
 use crate::command::{Args, Result};
 use crate::exec::core::Ctx;
 use crate::exec::core::clock::steady_ms;

@@ -7,8 +7,8 @@ use std::time::Duration;
 use query_engine::{Expression, FieldKind, Keeps, Language, Schema, StopWords};
 
 use super::fields;
+use super::lookup::{NO_INDEX, index_for, settle};
 use super::words::{Words, bad};
-use super::{NO_INDEX, index_for, settle};
 use crate::command::{Args, Result};
 use crate::exec::core::Ctx;
 use crate::exec::core::clock::steady_ms;

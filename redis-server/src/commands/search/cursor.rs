@@ -4,9 +4,9 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use query_engine::{Datum, Rows};
 
+use super::lookup::{NO_INDEX, index_for};
 use super::pipeline::CursorOptions;
 use super::words::Words;
-use super::{NO_INDEX, index_for};
 use super::{expand, show};
 use crate::command::{Args, Result};
 use crate::exec::core::Ctx;

@@ -1,7 +1,7 @@
 //! Dictionaries (FT.DICT…) and synonyms (FT.SYN…).
 
+use super::lookup::{NO_INDEX, index_for, settle};
 use super::words::Words;
-use super::{NO_INDEX, index_for, settle};
 use crate::command::{Args, Result};
 use crate::exec::core::Ctx;
 use crate::protocol::error::Error;

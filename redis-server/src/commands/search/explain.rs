@@ -1,7 +1,7 @@
 //! FT.EXPLAIN and FT.EXPLAINCLI.
 
 use super::find::Request;
-use super::queried;
+use super::lookup::queried;
 use super::words::Words;
 use crate::command::{Args, Result};
 use crate::exec::core::Ctx;

@@ -3,10 +3,10 @@
 use query_engine::{DistanceOrder, Hits, Index, MAX_WINDOW, Profiler, Query, SearchOptions, SortBy, SortKey};
 
 use super::load::{self, Loader, Marking, Returned};
+use super::lookup::{Deadline, current, queried};
 use super::query::{Common, TIME_IS_OVER, check_time, limit};
 use super::show;
 use super::words::{MAX_ECHO, Words, bad};
-use super::{Deadline, current, queried};
 use crate::command::{Args, Result};
 use crate::exec::core::Ctx;
 use crate::protocol::error::{Error, echo};

@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use query_engine::vector::{Algorithm, VectorOptions};
 use query_engine::{Field, FieldKind, Index, Surface};
 
-use super::{NO_INDEX, default_deadline, index_for, refresh};
+use super::lookup::{NO_INDEX, default_deadline, index_for, refresh};
 use crate::command::{Args, Result};
 use crate::exec::core::Ctx;
 use crate::protocol::Reply;

@@ -4,8 +4,9 @@ use std::sync::Arc;
 
 use query_engine::{Expression, ExpressionError, Language};
 
+use super::lookup::{NO_INDEX, UNKNOWN_INDEX, default_deadline, index_for, refresh};
 use super::words::Words;
-use super::{NO_INDEX, UNKNOWN_INDEX, catalog, create, default_deadline, index_for, refresh};
+use super::{catalog, create};
 use crate::command::{Args, Result};
 use crate::exec::Event;
 use crate::exec::core::Ctx;

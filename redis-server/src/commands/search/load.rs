@@ -2,8 +2,8 @@
 
 use query_engine::{Datum, FieldKind, FoundWord, Hit, Hits, Marks, SortKey, Summary, highlight, summarize};
 
-use super::Deadline;
 use super::find::Request;
+use super::lookup::Deadline;
 use super::words::{MAX_ECHO, Words};
 use crate::command::Result;
 use crate::exec::core::Ctx;

@@ -13,6 +13,7 @@ mod find;
 mod info;
 mod legacy;
 mod load;
+mod lookup;
 mod pipeline;
 mod profile;
 mod query;
@@ -27,96 +28,8 @@ mod words;
 pub(in crate::commands) use sections::describe;
 pub(crate) use temporary::end_idle;
 
-use std::sync::Arc;
-use std::sync::atomic::Ordering::Relaxed;
-
-use crate::command::{Args, Categories, Flags, Footprint, Result, Weight, write};
+use crate::command::{Categories, Flags, Footprint, Weight, write};
 use crate::commands::definition::{Definition, Family, cmd, container, sub};
-use crate::exec::core::Ctx;
-use crate::exec::core::clock::steady_ms;
-use crate::exec::run::permission;
-use crate::exec::search::catch_up;
-use crate::protocol::error::{Error, echo};
-use crate::search::SearchIndex;
-
-use query::Common;
-
-/// The error of most commands for an index that there is not.
-const NO_INDEX: &str = "Unknown index name";
-
-/// The same error as other commands have it.
-const UNKNOWN_INDEX: &str = "Unknown Index name";
-
-/// The index that a call names.
-///
-/// # Errors
-/// There is none, or the client must not read keys.
-fn index_for(cx: &Ctx<'_>, args: Args<'_>, unknown: &str) -> Result<Arc<SearchIndex>> {
-    let index = cx.instance().search.index(args.at(1));
-    let index = index.ok_or_else(|| Error::Message(unknown.to_owned()))?;
-    permitted(cx, args)?;
-    index.touch(steady_ms());
-    Ok(index)
-}
-
-/// [`index_for`] for a query, whose error names the index.
-fn queried(cx: &Ctx<'_>, args: Args<'_>) -> Result<Arc<SearchIndex>> {
-    let index = index_for(cx, args, &format!("{}: no such index", echo(args.at(1), words::MAX_ECHO)))?;
-    index.uses.fetch_add(1, Relaxed);
-    Ok(index)
-}
-
-/// Whether the client may read all keys: an index shows what they hold.
-fn permitted(cx: &Ctx<'_>, args: Args<'_>) -> Result {
-    if permission::reads_all_keys(cx, args) {
-        return Ok(());
-    }
-    Err(Error::Static("NOPERM User does not have the required permissions to query the index"))
-}
-
-/// When a query's time is over.
-#[derive(Clone, Copy)]
-struct Deadline(Option<u64>);
-
-impl Deadline {
-    /// In so many milliseconds; 0: never.
-    fn after(ms: u64) -> Self {
-        Self((ms > 0).then(|| steady_ms().saturating_add(ms)))
-    }
-
-    /// Over from the beginning: answered writes are indexed all the same, scans go on later.
-    fn over() -> Self {
-        Self(Some(0))
-    }
-
-    fn is_over(self) -> bool {
-        self.0.is_some_and(|at| steady_ms() >= at)
-    }
-}
-
-/// Has all indexes show each change until now, as far as there is time.
-fn refresh(cx: &Ctx<'_>, deadline: Deadline) {
-    catch_up(cx.instance(), cx.now(), &|| deadline.is_over());
-}
-
-/// Has all indexes show the documents that were written before the schema changes, as RediSearch has done already. Scans go on later. A file
-/// brings no such documents.
-fn settle(cx: &Ctx<'_>) {
-    if !cx.instance().search.is_restoring() {
-        refresh(cx, Deadline::over());
-    }
-}
-
-/// Has all indexes show each change until now, and returns the deadline of the query itself: the wait has as much time again.
-fn current(cx: &Ctx<'_>, common: &Common<'_>) -> Deadline {
-    refresh(cx, common.deadline());
-    common.deadline()
-}
-
-/// The default deadline of commands without TIMEOUT.
-fn default_deadline(cx: &Ctx<'_>) -> Deadline {
-    Deadline::after(cx.instance().search.options.timeout_ms.load(Relaxed))
-}
 
 const READ: Flags = Flags::READONLY;
 const WRITE: Flags = Flags::WRITE;

@@ -4,8 +4,9 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use query_engine::{IteratorKind, IteratorProfile, Profiler, Reducer, Step};
 
+use super::lookup::queried;
 use super::words::Words;
-use super::{aggregate, cursor, find, load, pipeline, queried, show};
+use super::{aggregate, cursor, find, load, lookup, pipeline, show};
 use crate::command::{Args, Result};
 use crate::exec::core::Ctx;
 use crate::exec::core::clock::now_us;
@@ -52,7 +53,7 @@ fn search<'a>(
     let began = now_us();
     let request = find::Request::parse(cx, query, words)?;
     told.parsing = now_us().saturating_sub(began);
-    let deadline = super::current(cx, &request.common);
+    let deadline = lookup::current(cx, &request.common);
     let began = now_us();
     let hits = find::run(cx, index, &request, deadline, Some(profiler))?;
     let searched = now_us();

@@ -4,7 +4,7 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use query_engine::{Dialect, Index, Language, Level, ParseOptions, Query, Scorer, SearchOptions};
 
-use super::Deadline;
+use super::lookup::Deadline;
 use super::words::{Words, bad};
 use crate::command::Result;
 use crate::exec::core::Ctx;

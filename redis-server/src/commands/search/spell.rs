@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use query_engine::{MAX_SPELL_DISTANCE, Misspelling, SpellOptions, WordList};
 
+use super::lookup::{UNKNOWN_INDEX, default_deadline, index_for, refresh};
 use super::query::Common;
 use super::words::Words;
-use super::{UNKNOWN_INDEX, default_deadline, index_for, refresh};
 use crate::command::{Args, Result};
 use crate::exec::core::Ctx;
 use crate::protocol::Reply;

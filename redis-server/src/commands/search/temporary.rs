@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::lookup::NO_INDEX;
 use crate::command::{Args, Result};
 use crate::exec::core::clock::{now_ms, steady_ms};
 use crate::exec::core::{Call, Ctx, Worker};
@@ -36,7 +37,7 @@ pub(crate) fn end_idle(worker: &Worker) {
 
 /// The temporary index that a call names, without being a use of it.
 fn temporary(cx: &Ctx<'_>, args: Args<'_>) -> Result<Arc<SearchIndex>> {
-    let index = cx.instance().search.index(args.at(2)).ok_or(Error::Static(super::NO_INDEX))?;
+    let index = cx.instance().search.index(args.at(2)).ok_or(Error::Static(NO_INDEX))?;
     if index.is_temporary() { Ok(index) } else { Err(Error::Static("Index is not temporary")) }
 }
 
