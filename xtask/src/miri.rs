@@ -15,7 +15,7 @@ const TESTS: [&str; 15] = [
     "exec::gate::exclusive::tests::slow_calls_wait",
     "exec::gate::exclusive::tests::the_end_of",
     "exec::gate::marks",
-    "exec::workers",
+    "exec::core::workers",
     "journal::tests::offsets",
     "journal::tests::units",
     "keyspace::entry",

@@ -5,7 +5,7 @@
 //! finds the keys as they were when the call began.
 //!
 //! A loan keeps its entries from those who are not asked to wait for slow calls, the removal of expired entries and eviction:
-//! both leave out the [`Loans`] of a database. From all others they are kept by the marks of slow calls
+//! both leave out the [`Loans`](super::parts::Loans) of a database. From all others they are kept by the marks of slow calls
 //! ([`Database::lend`](View::lend) says what must hold).
 #![allow(unsafe_code, reason = "one entry is read by a slow call and by others, and no lock says for how long")]
 

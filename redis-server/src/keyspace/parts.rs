@@ -72,7 +72,7 @@ pub struct Cut {
 #[derive(Default)]
 pub(super) struct Side {
     pub(super) cut: Arc<Cut>,
-    /// [`EPOCH`] or 0.
+    /// [`EPOCH`](super::entry::EPOCH) or 0.
     pub(super) epoch: AtomicU32,
     /// The number that the entries' database had at the cut.
     pub(super) number: AtomicUsize,

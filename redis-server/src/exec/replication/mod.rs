@@ -123,7 +123,7 @@ impl Replication {
         self.position_of_locked(instance)
     }
 
-    /// [`Replication::position`] for a caller that has locked all shards, [between units](Units).
+    /// [`Replication::position`] for a caller that has locked all shards, [between units](crate::exec::gate::Units).
     pub fn position_of_locked(&self, instance: &Instance) -> Option<Position> {
         let (state, db) = (self.state(), instance.journal.database());
         state.has_backlog.then(|| Position {

@@ -33,7 +33,7 @@ pub enum Admission {
 }
 
 /// Whether [`admit`] lets every command run that it knows, as long as no other than those that
-/// [`find_batched`] finds have run: nothing needs to be asked of each.
+/// [`find_batched`](crate::exec::core::resolve::find_batched) finds have run: nothing needs to be asked of each.
 #[inline]
 pub(crate) fn is_plain(worker: &Worker, client: &Client) -> bool {
     let instance = &*worker.instance;

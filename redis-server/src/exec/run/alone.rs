@@ -1,7 +1,7 @@
 //! Commands that are alone with the data, each on a stack of its own, so that a slow script can be interrupted.
 //!
 //! Nearly all of them end in their first turn, and have cost two switches of stacks. One that is interrupted becomes a
-//! [`Interrupted`]. Its connection waits for [`Pending`], and the thread that has the worker lets it [`go_on`] between
+//! [`Interrupted`]. Its connection waits for [`Pending`](super::outcome::Pending), and the thread that has the worker lets it [`go_on`] between
 //! other tasks.
 
 use std::cell::RefMut;

@@ -36,7 +36,7 @@ pub type Create = Box<dyn FnOnce(&Instance) -> io::Result<Box<dyn Target>> + Sen
 pub type AtCut = Box<dyn FnOnce(&Instance, &Alone) + Send>;
 
 /// Records the outcome of a snapshot: an error of the kind [`io::ErrorKind::Interrupted`] says that it was
-/// [aborted](Background::abort).
+/// [aborted](super::state::Background::abort).
 pub type Record = Box<dyn FnOnce(&Instance, &io::Result<()>) + Send>;
 
 /// The callback at the end of a snapshot, with its outcome.

@@ -1,7 +1,7 @@
 //! Slow calls: they run on threads of their own, so that no worker's clients wait for them.
 //!
 //! A call whose [weight](Weight) is above [`LIMIT`] takes its session with it, as a script does that is interrupted. The
-//! connection waits for the answer, and so do the commands behind the call. [`Exclusive`] says how slow calls, windows and
+//! connection waits for the answer, and so do the commands behind the call. [`Exclusive`](crate::exec::gate::Exclusive) says how slow calls, windows and
 //! threads that want to be alone keep out of each other's way.
 
 pub(crate) mod call;
