@@ -21,9 +21,9 @@ impl Row for Fields {
 
 fuzz_target!(|text: &[u8]| {
     if let Ok(expression) = Expression::parse(text) {
-        expression.properties();
+        let _ = expression.properties();
         if let Ok(value) = expression.value(&Fields) {
-            value.bytes();
+            let _ = value.bytes();
             assert!(value.order(&value).is_eq());
         }
     }

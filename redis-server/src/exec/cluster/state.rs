@@ -354,7 +354,7 @@ impl Moving {
 }
 
 impl Cluster {
-    /// A client brings the slots of a move: its connection is to be given to [`Landing`](super::moving::import::Landing).
+    /// A client brings the slots of a move: its connection is to be given to `Landing`.
     pub(crate) fn expect(&self, name: NodeId) {
         self.moving.open(name);
     }
