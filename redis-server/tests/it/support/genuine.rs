@@ -132,8 +132,11 @@ impl Genuine {
         if let Some((_, password)) = settings.iter().find(|(name, _)| name == "requirepass") {
             genuine.ask(&["AUTH", password]);
         }
-        super::until("its data is loaded", || !genuine.ask(&["PING"]).text().starts_with("LOADING"));
-        let info = genuine.ask(&["INFO", "server"]).text();
+        let mut info = String::new();
+        super::until("its data is loaded", || {
+            info = genuine.ask(&["INFO"]).text();
+            info.contains("loading:0")
+        });
         let named = |name: &str| info.lines().find_map(|line| line.strip_prefix(name));
         let version = named("valkey_version:").or_else(|| named("redis_version:")).unwrap();
         let mut parts = version.split('.').map(|part| part.parse().unwrap());
