@@ -135,7 +135,7 @@ impl Genuine {
         let mut info = String::new();
         super::until("its data is loaded", || {
             info = genuine.ask(&["INFO"]).text();
-            info.contains("loading:0")
+            info.contains("\nloading:0")
         });
         let named = |name: &str| info.lines().find_map(|line| line.strip_prefix(name));
         let version = named("valkey_version:").or_else(|| named("redis_version:")).unwrap();
