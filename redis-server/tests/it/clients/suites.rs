@@ -94,18 +94,8 @@ const REDIS_PY_SEARCH: Tests =
     Tests { name: "redis-py, search", kit: PYTHON_SUITE, command: redis_py_search_command, verdict: redis_py_verdict };
 
 /// Tests of search that ours does not pass, and why. RediSearch 2.10.5 passes them.
-const SEARCH_KNOWN: &[(&str, &str)] = &[
-    ("TestBaseSearchFunctionality::test_phonetic_matcher", "PHONETIC is not supported"),
-    ("TestBaseSearchFunctionality::test_expire", "TEMPORARY is not supported"),
-    ("TestBaseSearchFunctionality::test_geoshape", GEOSHAPE),
-    ("TestDifferentFieldTypesSearch::test_geoshapes_query_contains_and_within", GEOSHAPE),
-    ("TestSearchLanguages::test_search_chinese_tokenization", "Chinese is not segmented"),
-    ("TestProfile::test_profile_limited", PROFILE),
-    ("TestProfile::test_profile_query_params", PROFILE),
-];
-
-const GEOSHAPE: &str = "GEOSHAPE is not supported";
-const PROFILE: &str = "FT.PROFILE has no iterators";
+const SEARCH_KNOWN: &[(&str, &str)] =
+    &[("TestSearchLanguages::test_search_chinese_tokenization", "Chinese is not segmented")];
 
 /// Fewer tests of search than this are no verdict.
 const SEARCH_LEAST: usize = 60;
