@@ -36,7 +36,7 @@ pub(crate) fn cluster(name: &str, settings: &[&[(&str, &str)]]) -> Vec<Node> {
 }
 
 /// How the newest move of a node stands, in one text.
-fn state(node: &Node) -> String {
+pub(crate) fn state(node: &Node) -> String {
     match node.ask("CLUSTER GETSLOTMIGRATIONS") {
         Value::Array(moves) => moves.first().map(said).unwrap_or_default(),
         other => panic!("{other:?}"),

@@ -350,6 +350,8 @@ impl<'l> Loader<'l> {
                 let identifier = known.map_or(name, |field| &field.identifier);
                 hash.at(self.now).get(identifier).map(|text| text.to_vec())
             }
+            // A name is a path only if it begins like one.
+            ValueRef::Json(_) if known.is_none() && !name.starts_with(b"$") => None,
             ValueRef::Json(json) if self.dialect < 3 => {
                 let path = path(known.map_or(name, |field| &field.identifier)).ok()?;
                 json.find(&path).ok()?.next().map(shown)
