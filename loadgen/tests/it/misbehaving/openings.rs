@@ -6,7 +6,7 @@ use super::server::Conversation;
 use super::{Holds, OK, Row, Server, answer_all, check};
 
 /// How late the servers of this table are, in seconds, less what three digits of a histogram may take off.
-const LATE: f64 = 0.0999;
+const LATE: f64 = 0.099;
 
 const P50: &str = "/summary/all/p50";
 const MIN: &str = "/summary/all/min";
