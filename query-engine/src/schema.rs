@@ -221,7 +221,7 @@ impl Schema {
         self.bits.get(field).copied().flatten().map_or(0, |bit| 1 << bit)
     }
 
-    /// Whether one of these fields is indexed by sound; for [`ALL_FIELDS`] and for none, whether any field is.
+    /// True if one of these fields is indexed by sound; for [`ALL_FIELDS`] and for none, whether any field is.
     pub(crate) fn is_phonetic(&self, mask: FieldMask) -> bool {
         let mask = if mask == 0 { ALL_FIELDS } else { mask };
         self.masked(mask).any(|field| matches!(field.kind, FieldKind::Text { phonetic: true, .. }))

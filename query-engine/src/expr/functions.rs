@@ -88,7 +88,7 @@ pub(super) fn find(name: &str) -> Option<&'static Function> {
 }
 
 impl Function {
-    /// Whether it reads [`TERMS`].
+    /// True for the function that reads [`TERMS`].
     pub(super) fn reads_terms(&self) -> bool {
         matches!(self.run, Run::Terms)
     }

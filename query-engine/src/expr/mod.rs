@@ -170,7 +170,7 @@ impl Expression {
         }
     }
 
-    /// Whether it asks for the words that a row was found by.
+    /// True if the expression asks for the words that a row was found by.
     pub(crate) fn reads_terms(&self) -> bool {
         let mut reads = false;
         self.walk(|node| reads |= matches!(node, Node::Call(function, _) if function.reads_terms()));

@@ -19,7 +19,7 @@ pub(crate) struct FieldVectors {
     several: HashMap<DocNumber, u32>,
 }
 
-/// Whether a query may find a document.
+/// True if a query may find a document.
 type Accept<'a> = Option<&'a dyn Fn(DocNumber) -> bool>;
 
 impl FieldVectors {

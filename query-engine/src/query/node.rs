@@ -135,11 +135,11 @@ pub(crate) struct Node {
     pub(crate) weight: f64,
     /// The most words between those of a phrase, if limited.
     pub(crate) slop: Option<u32>,
-    /// Whether the words of a phrase stand in their order, if that is said.
+    /// True if the words of a phrase stand in their order; `None` if the query does not say it.
     pub(crate) in_order: Option<bool>,
     /// Is not expanded to stems.
     pub(crate) verbatim: bool,
-    /// Whether words that sound alike match, if the query says it.
+    /// True if words that sound alike match; `None` if the query does not say it.
     pub(crate) phonetic: Option<bool>,
 }
 

@@ -187,7 +187,7 @@ impl Shape {
         (0, 0)
     }
 
-    /// Whether a position is in the shape.
+    /// True if a position is in the shape.
     fn locate(&self, position: Position) -> Location {
         if self.is_point() {
             let is_it = self.surface.is_same(self.rings[0].points[0], position);
@@ -258,7 +258,7 @@ impl Surface {
         }
     }
 
-    /// Whether two positions are the same, as far as roundings tell.
+    /// True if two positions are the same, as far as roundings tell.
     fn is_same(self, one: Position, other: Position) -> bool {
         (0..3).all(|axis| {
             let scale = match self {
@@ -324,14 +324,14 @@ fn outside_of(points: &[Position]) -> Position {
     unit([0, 1, 2].map(|axis| 0.3_f64.mul_add(across[axis], -middle[axis])))
 }
 
-/// Whether the ray from `p` to the right crosses an edge. An end on the ray counts as above it.
+/// True if the ray from `p` to the right crosses an edge. An end on the ray counts as above it.
 fn crosses_ray(p: Position, from: Position, to: Position) -> bool {
     let (begins_above, ends_above) = (from[1] >= p[1], to[1] >= p[1]);
     let side = (to[0] - from[0]) * (p[1] - from[1]) - (to[1] - from[1]) * (p[0] - from[0]);
     begins_above != ends_above && (side > 0.0) == ends_above
 }
 
-/// Whether the way from `p` to `outside` on the earth crosses an edge. An end on the way counts as left of it.
+/// True if the way from `p` to `outside` on the earth crosses an edge. An end on the way counts as left of it.
 fn crosses_way(p: Position, outside: Position, from: Position, to: Position) -> bool {
     let side = |a, b, c| determinant(a, b, c) >= 0.0;
     let (left, right) = (side(p, outside, from), side(p, outside, to));
@@ -342,7 +342,7 @@ fn crosses_way(p: Position, outside: Position, from: Position, to: Position) -> 
     side(from, to, p) != left && (determinant(from, to, outside) >= 0.0) == left
 }
 
-/// Whether a position lies on the edge between two others.
+/// True if a position lies on the edge between two others.
 fn is_between(surface: Surface, from: Position, to: Position, position: Position) -> bool {
     let (one, other) = (subtract(position, from), subtract(position, to));
     surface.is_same(from, position)

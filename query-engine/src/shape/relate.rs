@@ -32,7 +32,7 @@ impl Surface {
 }
 
 impl Shape {
-    /// Whether the relation holds from this shape to that of a query.
+    /// True if the relation holds from this shape to that of a query.
     ///
     /// # Errors
     /// Both have so many edges near each other that it takes too long.
@@ -60,7 +60,7 @@ impl Shape {
             || self.locate(first(other)) != Location::Outside)
     }
 
-    /// Whether all of it lies in `other`, and not on its boundary alone. Nothing lies in a point.
+    /// True if all of it lies in `other`, and not on its boundary alone. Nothing lies in a point.
     fn lies_in(&self, other: &Self, work: &mut usize) -> Result<bool, ShapeError> {
         if other.is_point() || !self.bounds.meets(&other.bounds) {
             return Ok(false);

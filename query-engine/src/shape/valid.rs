@@ -1,4 +1,4 @@
-//! Whether a polygon is valid, as Boost judges it: rings without spikes that do not cross, holes inside and beside each other, one connected inside.
+//! Validity of polygons, as Boost judges it: rings without spikes that do not cross, holes inside and beside each other, one connected inside.
 
 use std::collections::HashMap;
 
@@ -158,7 +158,7 @@ impl Touches {
         })
     }
 
-    /// Whether rings are joined in a circle, which cuts the inside in two.
+    /// True if rings are joined in a circle, which cuts the inside in two.
     fn has_circle(&self) -> bool {
         let mut groups: HashMap<usize, usize> = HashMap::new();
         for rings in self.rings.values() {
@@ -220,7 +220,7 @@ fn path(shape: &Shape, edge: usize, point: Position) -> [Position; 2] {
     [from, to]
 }
 
-/// Whether `towards` lies left of the path through a point.
+/// True if `towards` lies left of the path through a point.
 fn is_left(surface: Surface, point: Position, [before, behind]: [Position; 2], towards: Position) -> bool {
     let side = |one, other| surface.side(point, one, other);
     match side(behind, before) {
@@ -230,7 +230,7 @@ fn is_left(surface: Surface, point: Position, [before, behind]: [Position; 2], t
     }
 }
 
-/// Whether two paths cross at the point that they share.
+/// True if two paths cross at the point that they share.
 fn crosses_path(surface: Surface, point: Position, path: [Position; 2], other: [Position; 2]) -> bool {
     is_left(surface, point, path, other[0]) != is_left(surface, point, path, other[1])
 }

@@ -5,7 +5,7 @@ use super::{MAX_SHAPE_POINTS, ShapeError};
 /// Bytes of a text that an error repeats.
 const SHOWN: usize = 100;
 
-/// Whether it is a point, and the rings, whose points are as they stand there.
+/// True for a point, and the rings, whose points are as they stand in the text.
 type Parsed = (bool, Vec<Vec<[f64; 2]>>);
 
 pub(super) fn parse(text: &[u8]) -> Result<Parsed, ShapeError> {

@@ -139,7 +139,7 @@ fn of_json(field: &SourceField, nodes: &[Node<'_>]) -> Result<Option<Owned>, Str
     Err(format!("Invalid JSON type: {kind} type can {takes}"))
 }
 
-/// Whether a string or a number is one that the field takes.
+/// True if a string or a number is one that the field takes.
 fn fits(field: &SourceField, node: &Node<'_>) -> bool {
     match node.kind() {
         Kind::String(_) => {

@@ -25,7 +25,7 @@ impl Idle {
 }
 
 impl SearchIndex {
-    /// Whether it ends when it is not used for long.
+    /// True if the index ends when it is not used for long.
     pub fn is_temporary(&self) -> bool {
         self.idle.ms.is_some()
     }

@@ -26,7 +26,7 @@ struct Program {
     features: &'static str,
     /// Its name in packages.
     installed: &'static str,
-    /// Whether it prints completions itself, which are better than those from its help.
+    /// True if the program prints completions itself, which are better than those from its help.
     completes: bool,
 }
 

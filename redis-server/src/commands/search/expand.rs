@@ -27,7 +27,7 @@ pub(super) fn field(
     }
 }
 
-/// Whether a property of a document is shown as JSON: the values of a path, but for those that the index keeps.
+/// True if a property of a document is shown as JSON: the values of a path, but for those that the index keeps.
 pub(super) fn is_json(definition: &Definition, identifier: &[u8]) -> bool {
     let field = definition.fields.iter().find(|field| field.name.as_bytes() == identifier);
     identifier != query_engine::KEY.as_bytes() && field.is_none_or(|field| !field.is_sortable)

@@ -71,7 +71,7 @@ fn kind(words: &mut Words<'_>, name: &str, source: Source) -> Result<FieldKind> 
     }
 }
 
-/// Whether a word names the one way to read a word's sound, which serves all of these languages. Always true.
+/// True if a word names the one way to read a word's sound, which serves all of these languages. Always true.
 ///
 /// # Errors
 /// It names none.

@@ -38,7 +38,7 @@ pub(super) fn queried(cx: &Ctx<'_>, args: Args<'_>) -> Result<Arc<SearchIndex>> 
     Ok(index)
 }
 
-/// Whether the client may read all keys: an index shows what they hold.
+/// Refuses a client that must not read all keys: an index shows what they hold.
 pub(super) fn permitted(cx: &Ctx<'_>, args: Args<'_>) -> Result {
     if permission::reads_all_keys(cx, args) {
         return Ok(());

@@ -1,6 +1,6 @@
 //! TLS among servers: the link to a primary (`tls-replication`) and the bus of a cluster (`tls-cluster`).
 //!
-//! Both ends show the certificates with which they serve, and trust the same authorities, whatever name stands there.
+//! Both ends show a certificate and trust the same authorities, whatever name stands there.
 
 use std::sync::Arc;
 use std::{fmt, io};
