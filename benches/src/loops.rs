@@ -18,8 +18,7 @@ use http_body_util::{BodyExt, Full};
 use http_server::h1::{self, Limits, MAX_HEADERS, Room};
 use redis_server::commands::TABLE;
 use redis_server::config::Config;
-use redis_server::exec::core::Instance;
-use redis_server::exec::core::Worker;
+use redis_server::exec::core::{Instance, Worker};
 use redis_server::runtime::embedded::Session;
 use tower_service::Service;
 

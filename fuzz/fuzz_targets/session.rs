@@ -8,8 +8,7 @@ use std::sync::Arc;
 use libfuzzer_sys::fuzz_target;
 use redis_server::commands::TABLE;
 use redis_server::config::Config;
-use redis_server::exec::core::Instance;
-use redis_server::exec::core::Worker;
+use redis_server::exec::core::{Instance, Worker};
 use redis_server::runtime::embedded::Session;
 
 #[allow(dead_code, reason = "the server's tests use more of it")]

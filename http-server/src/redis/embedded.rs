@@ -7,8 +7,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll, Waker, ready};
 use std::time::Duration;
 
-use redis_server::exec::core::Instance;
-use redis_server::exec::core::Worker;
+use redis_server::exec::core::{Instance, Worker};
 use redis_server::runtime::embedded::{Session, expire};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::MissedTickBehavior;

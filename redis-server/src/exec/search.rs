@@ -19,10 +19,9 @@ mod with {
     use std::time::Duration;
 
     use crate::command::OwnedArgs;
-    use crate::exec::core::Ctx;
-    use crate::exec::core::Instance;
     use crate::exec::core::clock::now_ms;
     use crate::exec::core::priority;
+    use crate::exec::core::{Ctx, Instance};
     use crate::keyspace::{Access, Entry};
     use crate::protocol::error::shown;
     use crate::protocol::{Parser, RequestLimits, encode_command};
@@ -169,8 +168,7 @@ mod with {
 /// A server without the feature.
 #[cfg(not(feature = "search"))]
 mod without {
-    use crate::exec::core::Ctx;
-    use crate::exec::core::Instance;
+    use crate::exec::core::{Ctx, Instance};
 
     pub(crate) fn clear(_: &Instance) {}
 
