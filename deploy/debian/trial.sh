@@ -7,13 +7,18 @@ packages=$(realpath "$1")
 root=$(mktemp -d)
 debian=$root/debian
 expected() { [[ "$2" == *"$3"* ]] || { echo "$1: expected $3, got: $2"; exit 1; }; echo "ok: $1"; }
-leader() { pgrep --newest --full --exact '/usr/lib/systemd/systemd' || true; }
+# The first process of the Debian that this script has booted: the machine's own systemd must never be taken for it.
+leader() {
+    local container
+    container=$(pgrep --parent "${machine:-0}" systemd-nspawn) && pgrep --parent "$container" --exact systemd || true
+}
 inside() { nsenter --target "$(leader)" --all "$@"; }
 state() { inside systemctl is-active gritstone-redis || true; }
 ask() { inside bash -c "exec 3<>/dev/tcp/127.0.0.1/$1; printf '%s\r\n' '$2' >&3; timeout 1 cat <&3" || true; }
 boot() {
     setsid timeout --signal KILL 300 systemd-nspawn --directory "$debian" --boot --register=no --keep-unit --private-network --console=pipe \
         </dev/null >"$root/boot.log" 2>&1 &
+    machine=$!
     for _ in $(seq 120); do
         sleep 0.5
         [[ -z $(leader) || $(state 2>/dev/null) != active ]] || return 0
