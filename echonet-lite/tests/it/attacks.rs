@@ -11,7 +11,7 @@ use echonet_lite::net::Endpoint;
 use echonet_lite::wire::Eoj;
 
 /// Behind the ports of the web tests: two tests on one port would hear each other's multicast.
-const PORT: u16 = 36_210;
+const PORT: u16 = 13_710;
 const LIGHT: Eoj = Eoj::new(0x02, 0x90, 1);
 const PATIENCE: Duration = Duration::from_secs(60);
 /// Datagrams a second of a flood in which other clients are measured. A flood as fast as one core can send would take

@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 
 use crate::emulated::{Home, Running};
 
-const PORT: u16 = 36174;
+const PORT: u16 = 13_674;
 const PATIENCE: Duration = Duration::from_secs(120);
 
 /// The classes of the twenty devices: each kind of entity and each way to show a device as one thing is among them.

@@ -16,7 +16,7 @@ use simulated::Simulated;
 
 use crate::network::Weather;
 
-const PORT: u16 = 36172;
+const PORT: u16 = 13_672;
 const LIGHT: Eoj = Eoj::new(0x02, 0x90, 1);
 const CONDITIONER: Eoj = Eoj::new(0x01, 0x30, 1);
 

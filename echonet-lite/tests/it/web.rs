@@ -14,7 +14,7 @@ use test_peers::{Browser, Kit, kit};
 
 use crate::emulated::Home;
 
-const PORT: u16 = 36_190;
+const PORT: u16 = 13_690;
 
 /// The classes of the devices: truths, names, numbers with units and coefficients, lists, fields, actions are among them.
 const CLASSES: [&str; 8] = ["0290", "0130", "0011", "0288", "026F", "0001", "0260", "027D"];

@@ -1,6 +1,7 @@
 //! The invariants of ARCHITECTURE.md, as far as a program can tell from the sources.
 
 use std::collections::BTreeMap;
+use std::ops::RangeInclusive;
 
 use super::{is_test, without_tests};
 
@@ -155,6 +156,9 @@ const MAX_UNSAFE: usize = 650;
 /// The profile that is shipped and measured.
 const SHIPPED: &[(&str, &str)] = &[("lto", "\"fat\""), ("debug", "\"line-tables-only\"")];
 
+/// Ports that the kernel gives to whoever binds none: a test that counts on one of them finds it taken now and then.
+const EPHEMERAL: RangeInclusive<u16> = 32_768..=60_999;
+
 /// Programs, and whether they bring an allocator of their own.
 const ALLOCATORS: &[(&str, bool)] = &[
     ("grpc-server/src/main.rs", true),
@@ -170,6 +174,7 @@ pub(super) fn breaches(files: &Files) -> Vec<String> {
         breaches.extend(check_core(path, text));
         breaches.extend(check_unsafe(path, text));
         breaches.extend(check_threads(path, text));
+        breaches.extend(check_ports(path, text));
     }
     breaches.extend(check_places(files));
     breaches.extend(check_parsers(files));
@@ -213,6 +218,16 @@ fn check_threads(path: &str, text: &str) -> Option<String> {
     let is_concerned = path.starts_with("redis-server/src/") && path != THREADS && !is_test(path);
     let starts = |line: &str| line.contains("thread::Builder") || line.contains("thread::spawn(");
     (is_concerned && without_tests(text).lines().any(starts)).then(|| format!("{path}: threads start in {THREADS}"))
+}
+
+/// No test counts on a port of [`EPHEMERAL`].
+fn check_ports(path: &str, text: &str) -> Vec<String> {
+    let port = |line: &str| -> Option<u16> {
+        let (_, value) = line.split_once("PORT: u16 = ")?;
+        value.trim_end_matches(';').replace('_', "").parse().ok().filter(|port| EPHEMERAL.contains(port))
+    };
+    let ports = text.lines().filter(|_| is_test(path)).filter_map(port);
+    ports.map(|port| format!("{path}: the kernel may have given port {port} to another socket")).collect()
 }
 
 /// Exceptions are whole modules, or items of a few lines, each with its reason; the proof of a block is clippy's to demand.
@@ -306,6 +321,16 @@ mod tests {
         check(&[(path, spawn)], &["redis-server/src/keyspace/a.rs: threads start in redis-server/src/threads.rs"]);
         check(&[(path, &format!("#[cfg(test)]\nmod tests {{\n    {spawn}\n}}"))], &[]);
         check(&[("redis-server/tests/it/a.rs", spawn), ("http-server/src/a.rs", spawn)], &[]);
+    }
+
+    #[test]
+    fn tests_have_ports_of_their_own() {
+        let path = "echonet-lite/tests/it/a.rs";
+        check(
+            &[(path, "const PORT: u16 = 36_210;")],
+            &["echonet-lite/tests/it/a.rs: the kernel may have given port 36210 to another socket"],
+        );
+        check(&[(path, "const PORT: u16 = 13_710;"), ("loadgen/src/a.rs", "const PORT: u16 = 50_051;")], &[]);
     }
 
     #[test]
