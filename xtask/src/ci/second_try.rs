@@ -4,8 +4,8 @@
 use std::collections::BTreeSet;
 use std::process::Output;
 
-/// More failures than this are no accident.
-const MOST: usize = 3;
+/// More failures than this, of some two thousand tests, are no accident.
+const MOST: usize = 8;
 
 /// Tests to run again.
 #[derive(Debug, PartialEq)]
@@ -84,7 +84,9 @@ mod tests {
 
     #[test]
     fn what_is_no_accident_is_not() {
-        let many = "test a ... FAILED\n".repeat(MOST + 1) + "test result: FAILED. 0 passed; 4 failed; 0 ignored\n";
+        let failed = MOST + 1;
+        let many = "test a ... FAILED\n".repeat(failed)
+            + &format!("test result: FAILED. 0 passed; {failed} failed; 0 ignored\n");
         assert_eq!(SecondTry::of(&output(101, &many, ITS)), None);
         assert_eq!(SecondTry::of(&output(101, "", "error: could not compile `loadgen`\n")), None);
         let doc = "error: 1 target failed:\n    `-p http2 --doc`\n";
