@@ -37,8 +37,9 @@ pub const REFUSAL: Duration = Duration::from_secs(1);
 /// How long a client that has broken the protocol is listened to behind the GOAWAY, so that it is not lost.
 pub const LINGER: Duration = Duration::from_millis(250);
 
-/// For the rest of an HTTP/1.1 request whose call is over, which is read and thrown away so that the answer is not lost.
-pub const REST_TIME: Duration = Duration::from_secs(2);
+/// For the rest of an HTTP/1.1 request whose call is over, and for what comes behind the last request of a connection: both are read and
+/// thrown away so that the answer is not lost. A slow client on a long line needs seconds. http-server has the same bound.
+pub const REST_TIME: Duration = Duration::from_secs(10);
 
 /// Bytes of that: a client sends as much of a message that is too long before it hears so. http-server has the same
 /// bound.

@@ -70,7 +70,8 @@ pub const BODY_TIMEOUT: Duration = Duration::from_secs(20);
 pub const WRITE_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// For a client to close after an answer that ends the connection early. nginx 5 s (30 s in all).
-pub const LINGER_TIMEOUT: Duration = Duration::from_secs(2);
+/// A client that is slow to read loses the answer behind this time if it has sent more than was read.
+pub const LINGER_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Bytes read and thrown away in that time. Unread input becomes a reset when a socket closes, and a reset can take the
 /// answer with it.

@@ -27,7 +27,7 @@ use super::call::{Ended, Stage};
 use super::origin::Origin;
 use super::rest::Rest;
 use super::wire::Wire;
-use crate::tuning::{LINGER, READ_BUFFER, REST_BYTES};
+use crate::tuning::{READ_BUFFER, REST_BYTES, REST_TIME};
 
 /// Bytes of a head that hyper reads on to answer it, at any limit: its own default.
 const MIN_BUFFER: usize = 400 * 1024;
@@ -55,7 +55,7 @@ pub(super) async fn serve(origin: &Rc<Origin>, mut wire: Wire) {
     if let Err(error) = serve_requests(origin, &mut wire).await {
         tracing::debug!(peer = %origin.peer, "HTTP/1.1: {error}");
     }
-    let _ = tokio::time::timeout(LINGER, linger(wire)).await;
+    let _ = tokio::time::timeout(REST_TIME, linger(wire)).await;
 }
 
 /// Ends our half of a connection, and reads what its client has sent beyond the last request: unread input becomes a

@@ -4,7 +4,19 @@
 use std::io::{Read as _, Write as _};
 use std::time::Duration;
 
-use crate::support::{Client, Server, options, tls_options};
+use http_server::Options;
+
+use crate::support::{self, Client, Server, tls_options};
+
+/// The client may come to its turn late, on a loaded machine.
+fn patient(mut options: Options) -> Options {
+    options.timeouts.linger = Duration::from_secs(60);
+    options
+}
+
+fn options() -> Options {
+    patient(support::options())
+}
 
 /// More than sockets hold, or are read ahead.
 fn pipelined() -> String {
@@ -29,7 +41,7 @@ fn read_late(client: &mut Client, request: &str) -> std::io::Result<usize> {
 /// The client said that it is the last one; the answer is made at once, by the router, in pieces, and after a while.
 #[test]
 fn the_last_answer_is_whole() {
-    let server = Server::start();
+    let server = Server::with(options());
     for (path, at_least) in
         [("/", 15), ("/ann", 10), ("/t/big", 8 << 20), ("/t/stream", 6), ("/t/slow", 4), ("/t/text", 12_000)]
     {
@@ -56,7 +68,7 @@ fn the_last_of_so_many_is_whole() {
 /// Over TLS, with the alert that says that nothing is missing.
 #[test]
 fn the_last_answer_is_whole_over_tls() {
-    let options = tls_options();
+    let options = patient(tls_options());
     let certificate = options.runtime.tls.as_ref().unwrap().cert.clone();
     let server = Server::with(options);
     let mut stream = server.tls_client(&certificate, &[]);
