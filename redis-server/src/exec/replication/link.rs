@@ -301,6 +301,8 @@ impl Link {
 
 impl Drop for Link {
     fn drop(&mut self) {
+        // Nothing is kept for a replica that is no longer listed.
+        self.phase = Phase::Done;
         self.instance.replication.leave(&self.replica, now_ms());
     }
 }
