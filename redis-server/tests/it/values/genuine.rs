@@ -1,7 +1,6 @@
 //! The same with genuine servers: values that the same commands make here and there are the same, each side loads what the other has
 //! written, as payloads of DUMP and as files.
 
-use std::collections::VecDeque;
 use std::fs;
 use std::io::{Cursor, Write};
 use std::os::unix::net::UnixStream;
@@ -143,7 +142,8 @@ struct Made {
     key: String,
     /// The key that it has in files, which each value has to itself. It begins with the same letter.
     name: String,
-    said: String,
+    /// The command of the [`History`] that has made it.
+    step: usize,
     /// The answers to the questions.
     answers: Vec<Value>,
     /// The same when our payload was restored on our side.
@@ -154,18 +154,34 @@ struct Made {
 
 impl Made {
     /// That a server which has the value under a key answers the same.
-    fn check(&self, what: &str, answers: Vec<Value>, expected: &[Value]) {
+    fn check(&self, what: &str, answers: Vec<Value>, expected: &[Value], history: &History) {
         let answers = compared(answers, letter(&self.key));
         let lines = |answers: &[Value]| answers.iter().map(line).collect::<Vec<_>>().join("\n");
-        assert!(answers == expected, "{what}\n{}\nnot\n{}\nbehind {}", lines(&answers), lines(expected), self.said);
+        let said = || history.said(self.step, &self.key);
+        assert!(answers == expected, "{what}\n{}\nnot\n{}\nbehind {}", lines(&answers), lines(expected), said());
+    }
+}
+
+/// The commands of a seed.
+struct History {
+    seed: u64,
+    commands: Vec<Vec<Vec<u8>>>,
+}
+
+impl History {
+    /// A step's command, and those before it that name keys of the same type.
+    fn said(&self, step: usize, key: &str) -> String {
+        let is_of_type =
+            |words: &&Vec<Vec<u8>>| words.iter().skip(1).any(|word| word.first() == key.as_bytes().first());
+        let before = self.commands[step.saturating_sub(REPORTED)..step].iter().filter(is_of_type);
+        let before: Vec<_> = before.map(|words| shown(words)).collect();
+        format!("seed {}, step {step}: {}\nbehind\n{}", self.seed, shown(&self.commands[step]), before.join("\n"))
     }
 }
 
 /// A genuine server, and ours of its version.
 struct Pair<'p> {
-    seed: u64,
-    /// The last commands, for the report.
-    last: VecDeque<String>,
+    history: History,
     program: &'p Path,
     stream: UnixStream,
     genuine: Genuine,
@@ -196,8 +212,7 @@ impl<'p> Pair<'p> {
         let (source, restored) = (Side::new(&mine), Side::new(&mine));
         let words = Words::new(seed, FEW, knows);
         Some(Self {
-            seed,
-            last: VecDeque::new(),
+            history: History { seed, commands: Vec::new() },
             program,
             stream: genuine.connect(),
             genuine,
@@ -218,12 +233,9 @@ impl<'p> Pair<'p> {
             let command = self.words.command(now_ms());
             let bytes = request(&command.words);
             self.source.run(&bytes);
-            self.last.push_back(shown(&command.words));
-            if self.last.len() > REPORTED {
-                self.last.pop_front();
-            }
+            self.history.commands.push(command.words);
             commands.extend(bytes);
-            let made: Vec<_> = command.keys.iter().map(|key| self.make(key, &command.words)).collect();
+            let made: Vec<_> = command.keys.iter().map(|key| self.make(key)).collect();
             for Made { key, name, payload, .. } in &made {
                 commands.extend([questions(key, self.words.knows), request(&["DUMP", key])].concat());
                 let (payload, at) = payload.clone().unwrap_or_default();
@@ -244,7 +256,7 @@ impl<'p> Pair<'p> {
     }
 
     /// The present value on our side, which also goes to the file.
-    fn make(&mut self, key: &str, words: &[Vec<u8>]) -> Made {
+    fn make(&mut self, key: &str) -> Made {
         let (knows, fork) = (self.words.knows, self.fork);
         let ask = |side: &mut Side| compared(ours(side, &questions(key, knows)), letter(key));
         let answers = ask(&mut self.source);
@@ -256,14 +268,13 @@ impl<'p> Pair<'p> {
             file.record(name.as_bytes(), entry.value(), entry.expire_at(), Access::Untold);
             Some((rdb::dump(entry.value(), fork), entry.expire_at()))
         });
-        let of_type = self.last.iter().filter(|line| line.contains(&format!(" {}", letter(key))));
-        let before = of_type.map(String::as_str).collect::<Vec<_>>().join("\n");
-        let said = format!("seed {}: {}\nbehind\n{before}", self.seed, shown(words));
+        let step = self.history.commands.len() - 1;
+        let said = || self.history.said(step, key);
         let mut loaded = answers.clone();
         if let Some((payload, at)) = &payload {
             let at = at.unwrap_or(0).to_string();
             let restore = request(&[b"RESTORE", key.as_bytes(), at.as_bytes(), payload, b"ABSTTL", b"REPLACE"]);
-            assert_eq!(ours(&mut self.restored, &restore), [Value::Status(b"OK".into())], "{said}");
+            assert_eq!(ours(&mut self.restored, &restore), [Value::Status(b"OK".into())], "{}", said());
             loaded = ask(&mut self.restored);
             let unsigned = |answers: &[Value]| -> Vec<Value> {
                 let is_sorted_set = letter(key) == 'z';
@@ -272,25 +283,27 @@ impl<'p> Pair<'p> {
                     .map(|answer| if is_sorted_set { without_signs(answer) } else { answer.clone() })
                     .collect()
             };
-            assert_eq!(unsigned(&loaded), unsigned(&answers), "of our payload, behind {said}");
+            assert_eq!(unsigned(&loaded), unsigned(&answers), "of our payload, behind {}", said());
         }
-        Made { key: key.to_owned(), name, said, answers, loaded, payload }
+        Made { key: key.to_owned(), name, step, answers, loaded, payload }
     }
 
     fn compare(&mut self, made: Made, replies: Vec<Value>) {
         let mut replies = replies.into_iter();
-        made.check("the genuine server has", replies.by_ref().take(QUESTIONS).collect(), &made.answers);
+        let history = &self.history;
+        let said = || history.said(made.step, &made.key);
+        made.check("the genuine server has", replies.by_ref().take(QUESTIONS).collect(), &made.answers, history);
         let (Some(Value::Bulk(theirs)), Some(_)) = (replies.next(), &made.payload) else { return };
-        assert_eq!(replies.next(), Some(Value::Status(b"OK".into())), "it takes our payload, behind {}", made.said);
-        made.check("of our payload the genuine server has", replies.collect(), &made.loaded);
+        assert_eq!(replies.next(), Some(Value::Status(b"OK".into())), "it takes our payload, behind {}", said());
+        made.check("of our payload the genuine server has", replies.collect(), &made.loaded, history);
         let restore = request(&[b"RESTORE", made.key.as_bytes(), b"0", &theirs, b"REPLACE"]);
         let answer = ours(&mut self.restored, &restore);
-        assert_eq!(answer, [Value::Status(b"OK".into())], "ours takes their payload, behind {}", made.said);
+        assert_eq!(answer, [Value::Status(b"OK".into())], "ours takes their payload, behind {}", said());
         let answers = ours(&mut self.restored, &questions(&made.key, self.words.knows));
         let mut expected = made.loaded.clone();
         // A payload does not say when the key expires.
         expected[1] = Value::Int(-1);
-        made.check("of their payload ours has", answers, &expected);
+        made.check("of their payload ours has", answers, &expected, history);
         self.made.push(made);
     }
 
@@ -310,11 +323,16 @@ impl<'p> Pair<'p> {
         let again = Genuine::of(self.program, &genuine_settings(), Some(&path)).unwrap();
         let mut stream = again.connect();
         fs::remove_dir_all(&folder).unwrap();
-        for made in &self.made {
-            let asked = questions(&made.name, self.words.knows);
-            made.check("of their file ours has", ours(&mut self.restored, &asked), &made.loaded);
-            let answers = converse(&mut stream, asked, QUESTIONS);
-            made.check("of our file the genuine server has", answers, &made.loaded);
+        for batch in self.made.chunks(BATCH) {
+            let asked = |made: &Made| questions(&made.name, self.words.knows);
+            let replies = converse(&mut stream, batch.iter().flat_map(asked).collect(), batch.len() * QUESTIONS);
+            let mut replies = replies.into_iter();
+            for made in batch {
+                let (answers, theirs) =
+                    (ours(&mut self.restored, &asked(made)), replies.by_ref().take(QUESTIONS).collect());
+                made.check("of their file ours has", answers, &made.loaded, &self.history);
+                made.check("of our file the genuine server has", theirs, &made.loaded, &self.history);
+            }
         }
     }
 }
