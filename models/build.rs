@@ -26,6 +26,7 @@ fn main() {
     write("exclusive.rs", &whole("exec/gate/exclusive.rs"));
     write("marks.rs", &whole("exec/gate/marks.rs"));
     write("workers.rs", &whole("exec/core/workers.rs"));
+    write("queue.rs", &whole("keyspace/queue.rs"));
     write("lock.rs", &whole("exec/aof/lock.rs"));
     write("waiters.rs", &whole("exec/aof/waiters.rs"));
     // Its modules stand beside it here, as they are exchanged, too.

@@ -48,6 +48,14 @@ pub mod keyspace {
         /// It is changed.
         Write,
     }
+
+    /// The turns of readers and writers.
+    pub mod queue {
+        include!(concat!(env!("OUT_DIR"), "/queue.rs"));
+
+        #[cfg(test)]
+        mod tests;
+    }
 }
 
 /// server-runtime's `balance`, as far as connections are asked to move.

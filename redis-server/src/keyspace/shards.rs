@@ -10,8 +10,10 @@ use foldhash::quality::RandomState;
 
 use super::entry::Entry;
 use super::expire::ExpiryIndex;
+use super::held::{Held, assert_may_wait};
 use super::interest::Interest;
 use super::key::Access;
+use super::queue::{Queue, Readers};
 use super::table::Table;
 
 /// The shards of a database. Their tables are DashMap's, reached by position.
@@ -21,6 +23,9 @@ pub(super) struct Shards {
     /// The number of entries of each shard, close together, so that counting or searching keys needs no locks. Each is told when an
     /// exclusive lock is released.
     lens: Box<[AtomicU32]>,
+    /// Writers that wait for each shard.
+    queues: Box<[Queue]>,
+    readers: Readers,
 }
 
 /// The data that belongs to the keys of one shard, besides its table.
@@ -44,29 +49,49 @@ impl Shards {
             map: DashMap::with_capacity_and_hasher_and_shard_amount(0, hasher, count),
             sides: (0..count).map(side).collect(),
             lens: (0..count).map(|_| AtomicU32::new(0)).collect(),
+            queues: (0..count).map(|_| Queue::default()).collect(),
+            readers: Readers::default(),
         }
     }
 
     /// Locks one shard.
     #[inline]
     pub(super) fn guard(&self, shard: usize, access: Access) -> Guard<'_> {
-        let lock = &self.map.shards()[shard];
+        assert_may_wait(self, shard);
+        let (lock, queue) = (&self.map.shards()[shard], &self.queues[shard]);
         match access {
-            Access::Read => Guard::Shared(lock.read()),
-            Access::Write => Guard::Exclusive(Exclusive { table: lock.write(), len: &self.lens[shard] }),
+            Access::Read => {
+                queue.let_pass(&self.readers);
+                self.shared(shard, lock.read())
+            }
+            Access::Write => {
+                let table = lock.try_write().unwrap_or_else(|| queue.write(&self.readers, || lock.write()));
+                Guard::Exclusive(self.exclusive(shard, table))
+            }
         }
+    }
+
+    #[inline]
+    fn shared<'a>(&self, shard: usize, table: RwLockReadGuard<'a, Table>) -> Guard<'a> {
+        Guard::Shared(Shared { table, _held: Held::new(self, shard) })
+    }
+
+    #[inline]
+    fn exclusive<'a>(&'a self, shard: usize, table: RwLockWriteGuard<'a, Table>) -> Exclusive<'a> {
+        Exclusive { table, len: &self.lens[shard], _held: Held::new(self, shard) }
     }
 
     /// Locks one shard exclusively, unless somebody holds its lock.
     pub(super) fn try_exclusive(&self, shard: usize) -> Option<Exclusive<'_>> {
         let table = self.map.shards()[shard].try_write()?;
-        Some(Exclusive { table, len: &self.lens[shard] })
+        Some(self.exclusive(shard, table))
     }
 
     /// Locks one shard, unless that has to be waited for.
     pub(super) fn try_guard(&self, shard: usize, access: Access) -> Option<Guard<'_>> {
         match access {
-            Access::Read => self.map.shards()[shard].try_read().map(Guard::Shared),
+            Access::Read if !self.queues[shard].is_empty() => None,
+            Access::Read => self.map.shards()[shard].try_read().map(|table| self.shared(shard, table)),
             Access::Write => self.try_exclusive(shard).map(Guard::Exclusive),
         }
     }
@@ -108,14 +133,21 @@ impl Shards {
 
 /// One locked shard.
 pub(super) enum Guard<'a> {
-    Shared(RwLockReadGuard<'a, Table>),
+    Shared(Shared<'a>),
     Exclusive(Exclusive<'a>),
+}
+
+/// A shard that others may read meanwhile.
+pub(super) struct Shared<'a> {
+    table: RwLockReadGuard<'a, Table>,
+    _held: Held,
 }
 
 /// A shard locked exclusively.
 pub(super) struct Exclusive<'a> {
     pub(super) table: RwLockWriteGuard<'a, Table>,
     len: &'a AtomicU32,
+    _held: Held,
 }
 
 impl Drop for Exclusive<'_> {
@@ -144,7 +176,7 @@ impl Guard<'_> {
     #[inline]
     pub(super) fn table(&self) -> &Table {
         match self {
-            Self::Shared(table) => table,
+            Self::Shared(shared) => &shared.table,
             Self::Exclusive(exclusive) => &exclusive.table,
         }
     }
