@@ -105,7 +105,7 @@ impl Replay {
 
     /// Whether a call may stand in a [`Window`].
     pub(super) fn batches(&self, row: &Row, args: Args<'_>) -> bool {
-        !self.is_in_transaction() && row.command.batches(args.len()) && !self.worker.is_alone
+        !self.is_in_transaction() && row.command.batches(args.len()) && !self.worker.is_alone()
     }
 
     /// Runs a command by itself, or queues it in the transaction that is being put together.
@@ -115,7 +115,7 @@ impl Replay {
     pub(super) fn pass(&mut self, row: &'static Row, args: Args<'_>) -> Result<(), Failed> {
         let before = self.worker.stats.errors.get();
         let is_queued = self.is_in_transaction() && !row.command.role.runs_inside_multi();
-        if self.worker.is_alone && !is_queued {
+        if self.worker.is_alone() && !is_queued {
             self.run_alone(row, args);
             return self.end(Passed::Done, args, before);
         }

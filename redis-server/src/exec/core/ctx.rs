@@ -147,7 +147,7 @@ impl<'a> Ctx<'a> {
 
     /// Whether a script calls.
     pub fn is_in_script(&self) -> bool {
-        self.worker.is_script
+        self.worker.is_script()
     }
 
     /// Whether what the call changes is written down.

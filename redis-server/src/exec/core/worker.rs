@@ -22,6 +22,19 @@ use crate::protocol::{Reply, Span};
 /// cache.
 const INPUT: usize = 64 * 1024;
 
+/// How the calls of a worker stand to those of other workers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Mode {
+    /// Calls run beside others, in windows that lock their keys.
+    Beside,
+    /// Slow calls run on what they have marked.
+    Slow,
+    /// Calls run alone with the data ([`Exclusive`](crate::exec::gate::Exclusive)), and each locks its keys.
+    Alone,
+    /// The same for what a script calls.
+    Script,
+}
+
 /// One worker: its way to the server, its counters, its buffers.
 #[derive(Debug)]
 pub struct Worker {
@@ -39,12 +52,7 @@ pub struct Worker {
     pub watches_shutdown: Cell<bool>,
     /// Where this worker says that it is at work.
     pub activity: Arc<Activity>,
-    /// Whether it works for one that is alone with the data ([`Exclusive`](crate::exec::gate::Exclusive)), and locks for each command.
-    pub is_alone: bool,
-    /// Whether it runs slow calls, on what they have marked.
-    pub is_slow: bool,
-    /// Whether it runs what scripts call.
-    pub is_script: bool,
+    mode: Mode,
     /// Whether it asks of each call if this node of a cluster serves its keys.
     pub routes: bool,
     /// Whether it runs commands of a source that alone decides which keys go when: files that are loaded, or a primary.
@@ -103,9 +111,7 @@ impl Worker {
             changed_keys: RefCell::default(),
             watches_shutdown: Cell::new(false),
             activity,
-            is_alone: false,
-            is_slow: false,
-            is_script: false,
+            mode: Mode::Beside,
             loads: false,
             still: None,
             spare: RefCell::new(Box::new(())),
@@ -120,7 +126,7 @@ impl Worker {
     /// One for slow calls, on a thread of its own that serves no connections.
     pub(crate) fn of_slow_calls(instance: Arc<Instance>, stats: Arc<WorkerStats>) -> Self {
         let scratch = Scratch { input: Box::default(), ..Scratch::default() };
-        let worker = Self { is_slow: true, ..Self::counting(instance, stats, scratch) };
+        let worker = Self { mode: Mode::Slow, ..Self::counting(instance, stats, scratch) };
         worker.watches_shutdown.set(true);
         worker
     }
@@ -160,9 +166,7 @@ impl Worker {
             changed_keys: RefCell::default(),
             watches_shutdown: Cell::new(true),
             activity: Arc::clone(&self.activity),
-            is_alone: true,
-            is_slow: false,
-            is_script: self.is_alone,
+            mode: if self.is_alone() { Mode::Script } else { Mode::Alone },
             loads: self.loads,
             // A call that runs alone is judged before it does, and a script's call by the script.
             routes: false,
@@ -174,6 +178,24 @@ impl Worker {
             random: Cell::new(self.random() | 1),
             clock,
         }
+    }
+
+    /// Whether it works for one that is alone with the data.
+    #[inline]
+    pub fn is_alone(&self) -> bool {
+        matches!(self.mode, Mode::Alone | Mode::Script)
+    }
+
+    /// Whether it runs slow calls.
+    #[inline]
+    pub fn is_slow(&self) -> bool {
+        self.mode == Mode::Slow
+    }
+
+    /// Whether it runs what scripts call.
+    #[inline]
+    pub fn is_script(&self) -> bool {
+        self.mode == Mode::Script
     }
 
     /// Takes over the time of another worker of this thread.
@@ -261,7 +283,7 @@ impl Worker {
         let &Call { row, args } = call;
         // One that waits is recorded when it has run to its end.
         if cx.block.is_none() {
-            let observed = Observed { row, args, nanos, by_script: self.is_script };
+            let observed = Observed { row, args, nanos, by_script: self.is_script() };
             self.instance.observers.record(&self.instance.config, &cx.client.shared, observed, cx.now());
         }
         // MONITOR shows it when it begins to wait, and not again.
@@ -272,7 +294,7 @@ impl Worker {
 
     fn show(&self, cx: &Ctx<'_>, row: &'static Row, args: Args<'_>) {
         if self.instance.observers.has_monitors() && !self.instance.exclusive.is_loading() {
-            let shown = Shown { row, args, db: cx.client.db, by_script: self.is_script };
+            let shown = Shown { row, args, db: cx.client.db, by_script: self.is_script() };
             self.instance.observers.show(&self.instance.config, &cx.client.shared, shown, now_us());
         }
     }
@@ -320,7 +342,7 @@ impl Worker {
         // One that waits is recorded when it has run to its end.
         if cx.block.is_none() && !self.loads {
             let Call { row, args } = *call;
-            let (request, reply, by_script) = (request as u64, reply as u64, self.is_script);
+            let (request, reply, by_script) = (request as u64, reply as u64, self.is_script());
             let sized = Measured { row, args, request, reply, by_script };
             self.instance.observers.record_size(&self.instance.config, &cx.client.shared, sized, cx.now());
         }

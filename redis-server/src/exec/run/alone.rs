@@ -155,7 +155,7 @@ enum Stopped {
 /// another server, and others wait for this script.
 fn stop(worker: &Worker, client: &mut Client, call: &Call<'_>) -> Result<Stopped, Wait> {
     let instance = &worker.instance;
-    if worker.loads && (worker.is_alone || instance.exclusive.is_loading()) {
+    if worker.loads && (worker.is_alone() || instance.exclusive.is_loading()) {
         return Ok(Stopped::Alone(instance.exclusive.already_stopped()));
     }
     // A primary's stream is itself what Still waits for, and changes no role.

@@ -97,7 +97,7 @@ pub(crate) fn lock<'a>(
     let database = instance.database(client.db);
     let now = worker.now_ms();
     match footprint(calls, client.multi.as_deref()) {
-        Footprint::Keys | Footprint::Walk | Footprint::WalkEverything if worker.is_slow => {
+        Footprint::Keys | Footprint::Walk | Footprint::WalkEverything if worker.is_slow() => {
             // It borrows its keys.
             (database.lock_none(now), Vec::new())
         }

@@ -62,7 +62,7 @@ pub(crate) fn command(worker: &Worker, client: &ClientShared) -> String {
 /// A call is left by a panic, its locks still held.
 #[cold]
 pub(crate) fn leave_call(cx: &Ctx<'_>) {
-    if cx.worker.is_alone || std::iter::once(&cx.db).chain(&cx.others).any(View::is_exclusive) {
+    if cx.worker.is_alone() || std::iter::once(&cx.db).chain(&cx.others).any(View::is_exclusive) {
         end_process(cx.worker, &cx.client.shared);
     }
 }

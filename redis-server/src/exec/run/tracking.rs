@@ -69,7 +69,7 @@ pub fn deliver(client: &Client, reply: &mut Reply) {
 pub fn after_call(cx: &mut Ctx<'_>, call: &Call<'_>) {
     let row = call.row;
     // Until Redis 7.2, what a script reads counts as read by its caller when it has ended.
-    let counts = !cx.worker.is_script || cx.config().level().is_72();
+    let counts = !cx.worker.is_script() || cx.config().level().is_72();
     if row.command.flags.has(Flags::READONLY) && !cx.serving && counts {
         remember(cx, call.args);
     }

@@ -43,7 +43,7 @@ impl Window {
 #[inline]
 fn before_window(worker: &Worker, client: &Client, reply: &mut Reply) {
     worker.tick();
-    if !worker.is_slow && worker.instance.is_short_of_memory() {
+    if !worker.is_slow() && worker.instance.is_short_of_memory() {
         eviction::make_room_inside(worker);
     }
     if client.tracking.is_some() {
@@ -55,7 +55,9 @@ fn before_window(worker: &Worker, client: &Client, reply: &mut Reply) {
 pub(crate) fn run_window(worker: &Worker, client: &mut Client, calls: &[Call<'_>], reply: &mut Reply) -> Window {
     before_window(worker, client, reply);
     match calls {
-        [call] if worker.is_slow || !call.row.command.batches(call.args.len()) => run_one(worker, client, call, reply),
+        [call] if worker.is_slow() || !call.row.command.batches(call.args.len()) => {
+            run_one(worker, client, call, reply)
+        }
         _ => run_batch(worker, client, calls, reply),
     }
 }
@@ -66,7 +68,7 @@ fn run_one(worker: &Worker, client: &mut Client, call: &Call<'_>, reply: &mut Re
     collect_keys(worker.instance.database(client.db), call, &mut keys);
     let (mut db, others) = lock(worker, client, std::slice::from_ref(call), &mut keys);
     prepare(&mut db, worker, client);
-    if worker.is_slow && others.is_empty() && !db.is_locking() {
+    if worker.is_slow() && others.is_empty() && !db.is_locking() {
         let database = db.database();
         gate::lend(&mut db, &declared_keys(database, client, call));
     }
@@ -179,7 +181,7 @@ fn saves_vast_first(db: &View<'_>, client: &Client, call: &Call<'_>) -> bool {
 
 /// Runs a queued command inside EXEC, under EXEC's locks.
 pub fn run_queued(cx: &mut Ctx<'_>, row: &'static Row, args: Args<'_>) {
-    if cx.worker.is_alone {
+    if cx.worker.is_alone() {
         if let Some(error) = admission::refused_since(cx.worker, cx.client, &Call { row, args }) {
             cx.refused(row, &error);
             return cx.reply.error(&error);

@@ -81,7 +81,7 @@ pub fn unmarked(worker: &Worker, client: &Client, calls: &[Call<'_>]) -> (usize,
 pub fn serve(worker: &Worker, client: &mut Client, ready: Vec<Ready>) {
     let exclusive = &worker.instance.exclusive;
     let is_free = |next: &Ready| {
-        let is_free = worker.is_alone || !exclusive.is_marked() || !exclusive.forbids(&marks_of(worker, next));
+        let is_free = worker.is_alone() || !exclusive.is_marked() || !exclusive.forbids(&marks_of(worker, next));
         if !is_free {
             let next = next.clone();
             worker.instance.slow.run(&worker.instance, Box::new(|worker| serve_later(worker, next)));
