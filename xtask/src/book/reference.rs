@@ -33,9 +33,10 @@ const GROUPS: [(&str, &str); 21] = [
     ("geo", "Geo"),
     ("stream", "Streams"),
     ("json", "JSON documents"),
-    ("bloom", "Bloom filters"),
+    ("bf", "Bloom filters"),
     ("vector-set", "Vector sets"),
     ("search", "Search"),
+    ("suggestion", "Suggestions"),
     ("generic", "Keys"),
     ("pubsub", "Pub/sub"),
     ("transactions", "Transactions"),
@@ -43,7 +44,6 @@ const GROUPS: [(&str, &str); 21] = [
     ("connection", "Connections"),
     ("server", "Server"),
     ("cluster", "Cluster"),
-    ("module", "Modules"),
 ];
 
 /// Compares the tables with the programs of a folder, or writes them.
@@ -142,7 +142,7 @@ fn commands(program: &Path) -> Result<String> {
     collect(&docs, &mut groups)?;
     let mut out = String::new();
     for (group, title) in GROUPS {
-        let Some(rows) = groups.remove(group) else { continue };
+        let rows = groups.remove(group).with_context(|| format!("no command is of the group {group}"))?;
         let _ = write!(out, "\n## {title}\n\n| command | since | complexity | effect |\n|---|---|---|---|\n");
         for (name, [since, complexity, summary]) in rows {
             let name = format!("`{}`", name.replace('|', " ").to_uppercase());

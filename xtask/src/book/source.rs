@@ -93,7 +93,9 @@ impl Source {
         }
         let copy = folder.join("src");
         fs::create_dir_all(&copy)?;
-        fs::copy(self.root.join("docs/book.toml"), folder.join("book.toml"))?;
+        for file in ["book.toml", "book.css"] {
+            fs::copy(self.root.join("docs").join(file), folder.join(file)).with_context(|| file.to_owned())?;
+        }
         fs::write(copy.join("SUMMARY.md"), &self.summary)?;
         for (path, text) in &self.chapters {
             let mut chapter = text.clone();
