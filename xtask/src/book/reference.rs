@@ -59,7 +59,7 @@ pub(super) fn run(programs: Option<&Path>, renew: bool) -> Result<()> {
     let tables = [
         ("docs/redis/settings.md", settings(&redis)?),
         ("docs/redis/commands.md", commands(&redis)?),
-        ("docs/redis/metrics.md", metrics(&redis, &["--port", "0", "--save", ""])?),
+        ("docs/redis/metrics.md", metrics(&redis, &["--port", &free_port()?.to_string(), "--save", ""])?),
         // No server is there: the metrics of the way to it are, all the same.
         ("docs/http/metrics.md", metrics(&http, &["--listen", "127.0.0.1:0", "--redis", "redis://127.0.0.1:1"])?),
         ("docs/grpc/metrics.md", metrics(&grpc, &["--listen", "127.0.0.1:0"])?),
