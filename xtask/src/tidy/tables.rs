@@ -1,5 +1,5 @@
-//! Measured figures stand in tables that a record gives, between the marks of `cargo xtask report --readme`. What `cargo xtask book
-//! --renew` writes between its own marks comes from the programs.
+//! Measured figures stand in tables that a record gives, between the marks of `cargo xtask report --readme`. Tables between the
+//! marks of `cargo xtask book --renew` come from the programs.
 
 use std::collections::BTreeMap;
 
