@@ -4,6 +4,7 @@
 //! `target/book-source`, in which every file has the path that it has in the repository: relative links are the same in both.
 
 mod check;
+mod help;
 mod reference;
 mod source;
 
@@ -27,11 +28,10 @@ pub(crate) struct Options {
     /// Opens the book in a browser.
     #[arg(long)]
     open: bool,
-    /// Writes the tables of settings, commands and metrics as the programs give them.
+    /// Writes the reference tables as the programs give them: settings, commands, metrics, options, classes.
     #[arg(long)]
     renew: bool,
-    /// Takes the servers in this folder as they are, in place of building them for release. Without it and --renew the tables are not
-    /// compared.
+    /// Compares the reference tables with the programs in this folder; --renew takes them as they are, and otherwise builds them.
     #[arg(long, value_name = "FOLDER")]
     programs: Option<PathBuf>,
 }
@@ -41,8 +41,11 @@ pub(crate) struct Options {
 /// # Errors
 /// With file and line of each link that leads nowhere; when a chapter is missing in the summary, or a table is not that of the programs.
 pub(crate) fn run(options: &Options) -> Result<()> {
-    if options.renew || options.programs.is_some() {
-        reference::run(options.programs.as_deref(), options.renew)?;
+    if let Some(programs) = &options.programs {
+        reference::run(programs, options.renew)?;
+    } else if options.renew {
+        run_quietly(crate::programs::cargo().arg("everything"))?;
+        reference::run(&crate::workspace::target_dir().join("debug"), true)?;
     }
     if run_quietly(Command::new("mdbook").arg("--version")).is_err() {
         if crate::workspace::requires_peers() {

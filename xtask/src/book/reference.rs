@@ -1,5 +1,5 @@
 //! Reference tables of the documentation, as the programs give them: settings from `--help`, commands from `COMMAND DOCS`, metrics from
-//! `/metrics`. Each stands in a document between two marks.
+//! `/metrics`, options and classes from their own output. Each stands in a document between two marks.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -12,6 +12,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, bail, ensure};
 
+use super::help;
 use crate::differ::Reply;
 use crate::process::{Server, free_port, run_quietly};
 
@@ -50,19 +51,24 @@ const GROUPS: [(&str, &str); 21] = [
 ///
 /// # Errors
 /// When a table is not that of the programs, or a program does not answer.
-pub(super) fn run(programs: Option<&Path>, renew: bool) -> Result<()> {
-    let program = |name: &str| match programs {
-        Some(folder) => fs::canonicalize(folder.join(name)).with_context(|| folder.join(name).display().to_string()),
-        None => crate::programs::ours(name),
-    };
-    let (redis, http, grpc) = (program("redis-server")?, program("http-server")?, program("grpc-server")?);
+pub(super) fn run(programs: &Path, renew: bool) -> Result<()> {
+    let programs = fs::canonicalize(programs).with_context(|| programs.display().to_string())?;
+    let (redis, http, grpc) =
+        (programs.join("redis-server"), programs.join("http-server"), programs.join("grpc-server"));
+    let (echonet, loadgen) = (programs.join("echonet"), programs.join("loadgen"));
+    let port = free_port()?.to_string();
     let tables = [
         ("docs/redis/settings.md", settings(&redis)?),
         ("docs/redis/commands.md", commands(&redis)?),
-        ("docs/redis/metrics.md", metrics(&redis, &["--port", &free_port()?.to_string(), "--save", ""])?),
+        ("docs/redis/metrics.md", metrics(&redis, &["--port", &port, "--save", ""])?),
         // No server is there: the metrics of the way to it are, all the same.
         ("docs/http/metrics.md", metrics(&http, &["--listen", "127.0.0.1:0", "--redis", "redis://127.0.0.1:1"])?),
+        ("docs/http/options.md", help::options(&[&http])?),
         ("docs/grpc/metrics.md", metrics(&grpc, &["--listen", "127.0.0.1:0"])?),
+        ("docs/grpc/options.md", help::options(&[&grpc, &programs.join("grpc-client")])?),
+        ("docs/echonet-lite/options.md", help::options(&[&echonet])?),
+        ("docs/echonet-lite/classes.md", help::classes(&echonet)?),
+        ("docs/loadgen/options.md", help::options(&[&loadgen])?),
     ];
     let mut stale = Vec::new();
     for (file, table) in &tables {
@@ -211,7 +217,7 @@ fn connect(port: u16) -> Result<TcpStream> {
 }
 
 /// A row of a table.
-fn row(out: &mut String, cells: &[&str]) {
+pub(super) fn row(out: &mut String, cells: &[&str]) {
     let cells: Vec<String> = cells.iter().map(|cell| cell.replace('|', "\\|").replace('<', "&lt;")).collect();
     let _ = writeln!(out, "| {} |", cells.join(" | "));
 }
