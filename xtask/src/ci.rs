@@ -150,6 +150,9 @@ impl Gates<'_> {
             readme.arg("--redis-server").arg(crate::workspace::release_server());
             readme
         })?);
+        // Its links outside are for people who ask for them.
+        let book = self.alone("book", || task(&["book"]))?;
+        book.lines().filter(|line| !line.starts_with("outside: ")).for_each(|line| println!("{line}"));
         print_lines(&self.alone("deploy", || task(&["deploy"]))?);
         Ok(())
     }

@@ -5,6 +5,7 @@
 mod api;
 mod attacks;
 mod bare;
+mod book;
 mod check;
 mod ci;
 mod clusters;
@@ -15,6 +16,7 @@ mod failovers;
 mod instructions;
 mod interrupt;
 mod isolation;
+mod links;
 mod load;
 mod miri;
 mod mutants;
@@ -55,6 +57,8 @@ enum Task {
     Tidy,
     /// The commands of every README, run as they are printed.
     Readme(readme::Options),
+    /// The documentation as a book (mdBook), with every link checked, and its reference tables against the programs.
+    Book(book::Options),
     /// Files for operators: manual pages and completions from the programs' help; units, image, alerts, manifests and dependencies checked.
     Deploy(deploy::Options),
     /// The tarballs of the crates that others take: what they say of themselves, what they hold, that each builds by itself.
@@ -103,6 +107,7 @@ fn main() -> ExitCode {
         Task::Check(options) => check::run(&options),
         Task::Tidy => tidy::run(),
         Task::Readme(options) => readme::run(&options),
+        Task::Book(options) => book::run(&options),
         Task::Deploy(options) => deploy::run(&options),
         Task::Package(options) => package::run(&options),
         Task::Api(options) => api::run(&options),

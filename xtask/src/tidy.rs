@@ -7,11 +7,12 @@ mod tables;
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::path::{Component, Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 
 use anyhow::{Result, bail};
 
+use crate::links::links;
 use crate::process::run_quietly;
 use rooms::House;
 
@@ -175,14 +176,12 @@ impl Tree {
 
     /// Relative links lead to tracked files or folders.
     fn check_links(&self, path: &str, text: &str) -> Vec<String> {
-        let folder = Path::new(path).parent().unwrap_or_else(|| Path::new(""));
         let broken = links(text).into_iter().filter(|link| {
-            let target = link.split('#').next().unwrap_or_default();
-            let target = normalised(&folder.join(target));
+            let (target, _) = link.resolve(path);
             let folder = format!("{target}/");
-            !target.is_empty() && !self.files.keys().any(|file| *file == target || file.starts_with(&folder))
+            !link.is_outside() && !self.files.keys().any(|file| *file == target || file.starts_with(&folder))
         });
-        broken.map(|link| format!("{path}: link to `{link}` leads nowhere")).collect()
+        broken.map(|link| format!("{path}:{}: link to `{}` leads nowhere", link.line, link.target)).collect()
     }
 
     /// A package is named like its folder and depends only on what [`ARROWS`] allows.
@@ -300,34 +299,6 @@ fn code_words(line: &str) -> Vec<&str> {
     outside_of_strings.flat_map(|part| part.split(|c: char| !c.is_alphanumeric() && c != '_')).collect()
 }
 
-/// Targets of the relative links of a Markdown text, code blocks left out.
-fn links(text: &str) -> Vec<&str> {
-    let mut links = Vec::new();
-    let prose = text.split("```").step_by(2);
-    for part in prose.flat_map(|prose| prose.split("](").skip(1)) {
-        let Some((link, _)) = part.split_once(')') else { continue };
-        if !link.contains("://") && !link.starts_with('#') && !link.starts_with("mailto:") {
-            links.push(link);
-        }
-    }
-    links
-}
-
-/// A relative path without `.` and `..`.
-fn normalised(path: &Path) -> String {
-    let mut result = PathBuf::new();
-    for component in path.components() {
-        match component {
-            Component::ParentDir => {
-                result.pop();
-            }
-            Component::Normal(name) => result.push(name),
-            Component::CurDir | Component::RootDir | Component::Prefix(_) => {}
-        }
-    }
-    result.display().to_string()
-}
-
 /// The `name` of a manifest's `[package]`.
 fn package_name(manifest: &str) -> Option<String> {
     let line = manifest.lines().find(|line| line.starts_with("name"))?;
@@ -370,7 +341,7 @@ mod tests {
         check("a.md", "text", None);
         check("a.md", &format!("x\n{} y", UNFINISHED[0]), Some(&format!("a.md:2: {}", UNFINISHED[0])));
         check("a.md", MACHINE_PATHS[0], Some(&format!("a.md:1: {} is a path of one machine", MACHINE_PATHS[0])));
-        check("docs/a.md", "[x](../b.md)", Some("docs/a.md: link to `../b.md` leads nowhere"));
+        check("docs/a.md", "[x](../b.md)", Some("docs/a.md:1: link to `../b.md` leads nowhere"));
         check("docs/a.md", "[x](a.md#top) [y](https://example.com) [z](../docs) [t](#top)", None);
         check("a.rs", &"\n".repeat(MAX_LINES + 1), Some("a.rs: 801 lines, more than 800"));
         check(

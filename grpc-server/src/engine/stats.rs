@@ -144,9 +144,9 @@ const FIGURES: [(&str, &str, &str, Figure); 8] = [
     ("grpc_server_waiting_calls", "Calls that wait for something.", "gauge", |figures| &figures.waiting),
     ("grpc_server_shed_total", "Calls refused because too many waited.", "counter", |figures| &figures.shed),
     ("grpc_server_panics_total", "Handlers that panicked.", "counter", |figures| &figures.panics),
-    ("grpc_server_given_up_total", "Calls given up by their clients.", "counter", |figures| &figures.given_up),
+    ("grpc_server_given_up_total", "Calls cancelled by their clients.", "counter", |figures| &figures.given_up),
     ("grpc_server_timeouts_total", "Connections whose client did not answer.", "counter", |figures| &figures.timeouts),
-    ("grpc_server_floods_total", "Connections ended for sending too much that is no call.", "counter", |figures| {
+    ("grpc_server_floods_total", "Connections closed for too many control frames.", "counter", |figures| {
         &figures.floods
     }),
     ("grpc_server_connect_calls_total", "Calls by Connect.", "counter", |figures| &figures.connect),
@@ -174,7 +174,7 @@ pub(super) fn render(workers: &[Stats], out: &mut String) {
         }
     }
     let name = "grpc_server_handling_seconds";
-    family(out, name, "From a call's arrival to the end of its answer.", "histogram");
+    family(out, name, "Time from the arrival of a call to the end of its response.", "histogram");
     for (path, stats) in &methods {
         durations(out, name, names(path), stats);
     }

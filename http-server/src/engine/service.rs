@@ -35,7 +35,7 @@ pub fn serve(router: Router, mut options: Options) -> Result<Running, Error> {
         count => count,
     };
     let name = "http_request_duration_seconds";
-    let durations = runtime.metrics.histogram(name, "Time of the router's answers.", &[], &DURATIONS);
+    let durations = runtime.metrics.histogram(name, "Time until the router's response.", &[], &DURATIONS);
     let stats = std::iter::repeat_with(Stats::default).take(workers).collect();
     let metrics = runtime.metrics.clone();
     let bound = Bound::new(runtime)?;

@@ -53,14 +53,14 @@ const FIGURES: [(&str, &str, Figure); 11] = [
     ("http_instant_responses_total", "Responses made without the router.", |stats| &stats.instant),
     ("http_refused_total", "Requests whose head or body was refused.", |stats| &stats.refused),
     ("http_timeouts_total", "Connections ended because the client was too slow.", |stats| &stats.timeouts),
-    ("http_floods_total", "Connections ended for frames that carry nothing.", |stats| &stats.floods),
+    ("http_floods_total", "Connections closed for too many control frames.", |stats| &stats.floods),
     ("http_panics_total", "Handlers that panicked.", |stats| &stats.panics),
-    ("http_handler_timeouts_total", "Handlers that took longer than they may.", |stats| &stats.slow_handlers),
+    ("http_handler_timeouts_total", "Handlers that exceeded the handler time-out.", |stats| &stats.slow_handlers),
     ("http_received_bytes_total", "Bytes received over HTTP/1.", |stats| &stats.received),
     ("http_sent_bytes_total", "Bytes sent over HTTP/1.", |stats| &stats.sent),
     ("http_h2_requests_total", "Requests over HTTP/2.", |stats| &stats.h2_requests),
     ("http_h3_requests_total", "Requests over HTTP/3.", |stats| &stats.h3_requests),
-    ("http_upgrades_total", "Connections that went over to another protocol.", |stats| &stats.upgrades),
+    ("http_upgrades_total", "Connections upgraded to another protocol.", |stats| &stats.upgrades),
 ];
 
 impl Stats {

@@ -31,16 +31,16 @@ pub(crate) fn render(instance: &Instance, out: &mut String) {
         ("redis_net_input_bytes_total", "Bytes received from clients.", sum(|worker| worker.input.get())),
         ("redis_net_output_bytes_total", "Bytes sent to clients.", sum(|worker| worker.output.get())),
         ("redis_error_replies_total", "Errors sent to clients.", sum(|worker| worker.errors.get())),
-        ("redis_expired_keys_total", "Keys removed because their time was over.", totals.expired),
-        ("redis_evicted_keys_total", "Keys removed because memory was short.", totals.evicted),
-        ("redis_evicted_clients_total", "Clients cut off for what they held.", totals.evicted_clients),
+        ("redis_expired_keys_total", "Keys removed because they expired.", totals.expired),
+        ("redis_evicted_keys_total", "Keys evicted at maxmemory.", totals.evicted),
+        ("redis_evicted_clients_total", "Clients disconnected at maxmemory-clients.", totals.evicted_clients),
     ] {
         family(out, name, help, "counter");
         sample(out, name, &[], value as f64);
     }
     for (name, help, value) in [
         ("redis_memory_used_bytes", "Memory in use, as the allocator counts it.", memory::used()),
-        ("redis_memory_peak_bytes", "The most memory that was in use.", memory::peak()),
+        ("redis_memory_peak_bytes", "Peak of the memory in use.", memory::peak()),
         ("redis_memory_resident_bytes", "Physical memory of the process.", memory::resident()),
         ("redis_blocked_clients", "Clients that wait for keys.", instance.blocked_clients(0).unsigned_abs()),
         ("redis_slowlog_length", "Calls in the slow log.", instance.observers.len(Log::Slow) as u64),
@@ -59,9 +59,13 @@ fn replication(instance: &Instance, out: &mut String) {
     let figures = &replication.figures;
     for (name, help, value) in [
         ("redis_replication_full_syncs_total", "Replicas that were sent a snapshot.", figure(&figures.full)),
-        ("redis_replication_partial_syncs_total", "Replicas that went on where they were.", figure(&figures.partial)),
-        ("redis_replication_refused_partial_syncs_total", "Replicas that could not.", figure(&figures.refused)),
-        ("redis_replication_offset_bytes", "The end of the stream of changes.", instance.journal.offset() as f64),
+        (
+            "redis_replication_partial_syncs_total",
+            "Replicas that resumed without a snapshot.",
+            figure(&figures.partial),
+        ),
+        ("redis_replication_refused_partial_syncs_total", "Replicas that could not resume.", figure(&figures.refused)),
+        ("redis_replication_offset_bytes", "Replication offset.", instance.journal.offset() as f64),
     ] {
         family(out, name, help, if name.ends_with("_total") { "counter" } else { "gauge" });
         sample(out, name, &[], value);
@@ -71,21 +75,23 @@ fn replication(instance: &Instance, out: &mut String) {
     let is_up = primary.as_ref().is_some_and(|primary| primary.stage == LinkStage::Connected);
     let heard = primary.as_ref().map_or(0, |primary| now.saturating_sub(primary.heard_at));
     for (name, help, value) in [
-        ("redis_replication_is_replica", "Whether it follows another server.", f64::from(u8::from(primary.is_some()))),
-        ("redis_replication_link_up", "Whether the primary's stream comes.", f64::from(u8::from(is_up))),
-        ("redis_replication_link_silent_seconds", "Since the primary has spoken.", heard as f64 / 1e3),
-        ("redis_replication_backlog_bytes", "What is kept of the stream.", (kept.end - kept.start) as f64),
-        ("redis_replication_unread_bytes", "Kept for slow replicas alone.", instance.unread().0 as f64),
-        ("redis_replication_replicas", "Replicas, those included that wait for a snapshot.", replicas.len() as f64),
+        ("redis_replication_is_replica", "1 for a replica, else 0.", f64::from(u8::from(primary.is_some()))),
+        ("redis_replication_link_up", "1 while the link to the primary is up.", f64::from(u8::from(is_up))),
+        ("redis_replication_link_silent_seconds", "Time since the last data of the primary.", heard as f64 / 1e3),
+        ("redis_replication_backlog_bytes", "Bytes in the replication backlog.", (kept.end - kept.start) as f64),
+        ("redis_replication_unread_bytes", "Bytes that are kept for slow replicas alone.", instance.unread().0 as f64),
+        ("redis_replication_replicas", "Replicas, including those that wait for a snapshot.", replicas.len() as f64),
     ] {
         family(out, name, help, "gauge");
         sample(out, name, &[], value);
     }
     let figures: [(&str, &str, ReplicaFigure); 2] = [
-        ("redis_replica_behind_bytes", "What a replica has not acknowledged.", |replica, end, _| {
+        ("redis_replica_behind_bytes", "Bytes that a replica has not acknowledged.", |replica, end, _| {
             end.saturating_sub(replica.acknowledged()) as f64
         }),
-        ("redis_replica_silent_seconds", "Since a replica has spoken.", |replica, _, now| replica.lag(now) as f64),
+        ("redis_replica_silent_seconds", "Time since the last message of a replica.", |replica, _, now| {
+            replica.lag(now) as f64
+        }),
     ];
     for (name, help, figure) in figures {
         family(out, name, help, "gauge");

@@ -30,7 +30,7 @@ use clap::Args;
 use draw::Draw;
 use grammar::Grammar;
 use pair::{Pair, Program};
-use reply::Reply;
+pub(crate) use reply::Reply;
 use run::Run;
 
 /// Options of `cargo xtask differ`.

@@ -8,7 +8,7 @@ const MAX_DEPTH: usize = 64;
 
 /// A reply.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Reply {
+pub(crate) enum Reply {
     /// `+ - : , # ( =`: the kind and what stands behind it.
     Plain(u8, Vec<u8>),
     /// `$`
@@ -24,7 +24,7 @@ impl Reply {
     ///
     /// # Errors
     /// When the connection ends, is silent for too long, or sends what is no reply.
-    pub(super) fn read(stream: &mut impl BufRead) -> io::Result<Self> {
+    pub(crate) fn read(stream: &mut impl BufRead) -> io::Result<Self> {
         Self::read_at(stream, 0)
     }
 
@@ -60,7 +60,7 @@ impl Reply {
     }
 
     /// The elements of a list or map, none of everything else.
-    pub(super) fn elements(&self) -> &[Self] {
+    pub(crate) fn elements(&self) -> &[Self] {
         match self {
             Self::List(_, elements) => elements,
             _ => &[],

@@ -1,4 +1,5 @@
-//! Measured figures stand in tables that a record gives, between the marks of `cargo xtask report --readme`.
+//! Measured figures stand in tables that a record gives, between the marks of `cargo xtask report --readme`. Tables between the
+//! marks of `cargo xtask book --renew` come from the programs.
 
 use std::collections::BTreeMap;
 
@@ -43,12 +44,12 @@ pub(super) fn breaches(files: &BTreeMap<String, String>) -> Vec<String> {
     breaches
 }
 
-/// Tables with figures outside of marks and code: line and header of each.
+/// Tables with figures outside of any marks and code: line and header of each.
 fn by_hand(text: &str) -> Vec<(usize, &str)> {
     let (mut found, mut header, mut is_kept, mut is_code) = (Vec::new(), None, false, false);
     for (number, line) in text.lines().enumerate() {
         is_code ^= line.starts_with("```");
-        is_kept = line.starts_with("<!-- begin: table ") || is_kept && !line.starts_with("<!-- end: table ");
+        is_kept = line.starts_with("<!-- begin: ") || is_kept && !line.starts_with("<!-- end: ");
         if is_kept || is_code || !line.starts_with('|') {
             header = None;
             continue;
