@@ -56,6 +56,14 @@ const VALUE: usize = 2;
 /// Replies for a value: to the questions, DUMP and RESTORE, and to the questions about what was restored.
 const REPLIES: usize = QUESTIONS + 2 + QUESTIONS;
 
+/// A member or a field.
+fn text(value: &Value) -> &[u8] {
+    match value {
+        Value::Bulk(text) => text,
+        other => panic!("{other:?} is no text"),
+    }
+}
+
 /// Answers as they are compared: what has no order is sorted, and moments near `now` are all the same.
 fn normal(value: Value, letter: char, now: i64) -> Value {
     match value {
@@ -63,10 +71,10 @@ fn normal(value: Value, letter: char, now: i64) -> Value {
         Value::Array(values) => {
             let mut values: Vec<_> = values.into_iter().map(|value| normal(value, letter, now)).collect();
             match letter {
-                'e' => values.sort_by_key(|value| format!("{value:?}")),
+                'e' => values.sort_by(|a, b| text(a).cmp(text(b))),
                 'h' => {
                     let mut pairs: Vec<_> = values.chunks(2).map(<[Value]>::to_vec).collect();
-                    pairs.sort_by_key(|pair| format!("{pair:?}"));
+                    pairs.sort_by(|a, b| text(&a[0]).cmp(text(&b[0])));
                     values = pairs.concat();
                 }
                 _ => {}
