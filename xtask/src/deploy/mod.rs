@@ -22,7 +22,7 @@ use crate::process::run_quietly;
 struct Program {
     name: &'static str,
     package: &'static str,
-    /// Features beside the defaults.
+    /// Features beside the defaults, each behind its package and a slash.
     features: &'static str,
     /// Its name in packages.
     installed: &'static str,
@@ -34,13 +34,16 @@ const fn program(name: &'static str, package: &'static str, installed: &'static 
     Program { name, package, features: "", installed, completes: false }
 }
 
+/// Operators cannot add what a package was built without.
+const HTTP: &str = "http-server/embedded-redis,http-server/http3";
+
 const PROGRAMS: [Program; 6] = [
     program("redis-server", "redis-server", "gritstone-redis"),
-    program("http-server", "http-server", "gritstone-http"),
+    Program { features: HTTP, ..program("http-server", "http-server", "gritstone-http") },
     program("grpc-server", "grpc-server", "gritstone-grpc"),
     program("grpc-client", "grpc-server", "gritstone-grpc-client"),
     Program { completes: true, ..program("loadgen", "loadgen", "gritstone-loadgen") },
-    Program { completes: true, features: "cli", ..program("echonet", "echonet-lite", "gritstone-echonet") },
+    Program { completes: true, features: "echonet-lite/cli", ..program("echonet", "echonet-lite", "gritstone-echonet") },
 ];
 
 /// Where the units say that programs are.
@@ -132,7 +135,8 @@ fn split_off(program: &Path, folder: &Path) -> Result<String> {
 /// Builds the programs for release; their folder.
 fn build() -> Result<PathBuf> {
     let mut build = crate::programs::cargo();
-    build.args(["build", "--quiet", "--release", "--features", "echonet-lite/cli"]);
+    build.args(["build", "--quiet", "--release"]);
+    build.args(PROGRAMS.iter().flat_map(|program| ["--features", program.features]));
     build.args(PROGRAMS.iter().flat_map(|program| ["--package", program.package, "--bin", program.name]));
     run_quietly(&mut build)?;
     Ok(crate::workspace::target_dir().join("release"))
