@@ -1,6 +1,6 @@
 //! One thread's account of its requests.
 
-use super::{Deliveries, Failure, Failures, Latencies, OpeningPart, Openings, Redirects, StatusCount};
+use super::{Deliveries, Failure, Failures, Iterations, Latencies, OpeningPart, Openings, Redirects, StatusCount};
 use crate::clock::Nanos;
 
 /// Which requests count.
@@ -51,6 +51,8 @@ pub struct Tally {
     redirects: Redirects,
     deliveries: Deliveries,
     openings: Openings,
+    /// Where requests are steps of iterations.
+    iterations: Option<Box<Iterations>>,
     /// All that ended, counted or not; sessions look at it to see that something happens.
     ended: u64,
 }
@@ -74,6 +76,7 @@ impl Tally {
             redirects: Redirects::default(),
             deliveries: Deliveries::default(),
             openings: Openings::default(),
+            iterations: None,
             ended: 0,
         }
     }
@@ -92,6 +95,11 @@ impl Tally {
     /// Sets how long a request may take.
     pub fn set_timeout(&mut self, timeout: Nanos) {
         self.timeout = timeout;
+    }
+
+    /// Sets the iterations that requests are steps of.
+    pub fn set_iterations(&mut self, iterations: Option<Iterations>) {
+        self.iterations = iterations.map(Box::new);
     }
 
     /// Sets which requests count from here on.
@@ -134,14 +142,65 @@ impl Tally {
     pub fn failed(&mut self, intended: Nanos, failure: Failure, example: impl FnOnce() -> String) {
         self.ended += 1;
         if self.counts(intended) {
-            let taken = self.now.saturating_sub(intended);
-            // A connection is given up as a whole: those behind the oldest request had waited for less.
-            let least = if matches!(failure, Failure::TimedOut | Failure::Unsent) { self.timeout } else { 0 };
+            let taken = self.until_failed(intended, failure);
             if matches!(failure, Failure::Rejected | Failure::Wrong) {
                 self.last_answer = self.now;
             }
-            self.failures.add_request(failure, taken.max(least), example);
+            self.failures.add_request(failure, taken, example);
         }
+    }
+
+    /// A step of an iteration failed.
+    pub(crate) fn failed_step(
+        &mut self,
+        step: usize,
+        intended: Nanos,
+        failure: Failure,
+        example: impl FnOnce() -> String,
+    ) {
+        self.failed(intended, failure, example);
+        let (counts, taken) = (self.counts(intended), self.until_failed(intended, failure));
+        if let Some(iterations) = self.iterations.as_mut().filter(|_| counts) {
+            iterations.failed_step(step, taken);
+        }
+    }
+
+    /// How long a request took until it failed. A connection is given up as a whole: those behind the oldest request that has
+    /// timed out had waited for less.
+    fn until_failed(&self, intended: Nanos, failure: Failure) -> Nanos {
+        let least = if matches!(failure, Failure::TimedOut | Failure::Unsent) { self.timeout } else { 0 };
+        self.now.saturating_sub(intended).max(least)
+    }
+
+    /// An answer passed a check, or did not; counted if its request is.
+    pub(crate) fn checked(&mut self, check: usize, intended: Nanos, passes: bool) {
+        let counts = self.counts(intended);
+        if let Some(iterations) = self.iterations.as_mut().filter(|_| counts) {
+            let check = &mut iterations.checks[check];
+            *(if passes { &mut check.passed } else { &mut check.failed }) += 1;
+        }
+    }
+
+    /// An iteration has had its last answer; the user paused for so long.
+    pub(crate) fn finished_iteration(&mut self, flow: usize, intended: Nanos, paused: Nanos) {
+        let counts = self.counts(intended);
+        if let Some(iterations) = self.iterations.as_mut().filter(|_| counts) {
+            iterations.flows[flow].latencies.record(self.now.saturating_sub(intended).saturating_sub(paused));
+        }
+    }
+
+    /// An iteration has ended with a step that failed.
+    pub(crate) fn failed_iteration(&mut self, flow: usize, intended: Nanos) {
+        let (counts, taken) = (self.counts(intended), self.now.saturating_sub(intended));
+        if let Some(iterations) = self.iterations.as_mut().filter(|_| counts) {
+            iterations.flows[flow].failed.record(taken);
+        }
+    }
+
+    /// Iterations since the last [`drain_into`](Self::drain_into), where requests are their steps.
+    #[must_use]
+    pub fn iterations(&self) -> Option<&Iterations> {
+        self.iterations.as_deref()
     }
 
     /// Tells why requests fail that are accounted next, by [`failed`](Self::failed) with an empty example.
@@ -300,6 +359,13 @@ impl Tally {
             }
             // An answer is likely to come again: its place stays.
             *count = 0;
+        }
+        if let Some(iterations) = &mut self.iterations {
+            match &mut other.iterations {
+                Some(theirs) => theirs.merge(iterations),
+                None => other.iterations = Some(iterations.clone()),
+            }
+            iterations.clear();
         }
         other.openings.take(&mut self.openings);
         other.ended += std::mem::take(&mut self.ended);
