@@ -12,6 +12,9 @@ mod json_path;
 mod step;
 mod values;
 
+#[cfg(test)]
+mod tests;
+
 use std::fmt;
 use std::sync::Arc;
 

@@ -1,5 +1,8 @@
 //! Virtual users over HTTP/1.1: each connection is a user, and each of its requests of the load is an iteration of a flow.
 
+#[cfg(test)]
+mod tests;
+
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::http1::reader::{Reader, Request};
