@@ -21,20 +21,20 @@ const ITEMS: u64 = 9;
 
 /// How often each thing was done.
 #[derive(Default)]
-pub struct Counts {
-    pub logins: AtomicU64,
-    pub lists: AtomicU64,
-    pub orders: AtomicU64,
-    pub views: AtomicU64,
+pub(crate) struct Counts {
+    pub(crate) logins: AtomicU64,
+    pub(crate) lists: AtomicU64,
+    pub(crate) orders: AtomicU64,
+    pub(crate) views: AtomicU64,
     /// Requests that were refused.
-    pub refused: AtomicU64,
+    pub(crate) refused: AtomicU64,
 }
 
 /// Serves on a port of loopback, and gives its address and its counts.
 ///
 /// # Errors
 /// When the address cannot be listened on.
-pub fn serve(address: &str) -> io::Result<(SocketAddr, Arc<Counts>)> {
+pub(crate) fn serve(address: &str) -> io::Result<(SocketAddr, Arc<Counts>)> {
     let listener = TcpListener::bind(address)?;
     let address = listener.local_addr()?;
     let counts = Arc::new(Counts::default());

@@ -76,11 +76,10 @@ impl ScenarioArgs {
     }
 
     fn check_options(&self) -> Result<(), Invalid> {
-        let alone = "no such option: a user sends a request when the last one is answered, and the file has its checks";
         match &self.load {
-            load if load.depth > 1 => Err(Invalid::new("--depth", load.depth, alone)),
-            load if load.batch => Err(Invalid::new("--batch", "true", alone)),
-            load if load.verify => Err(Invalid::new("--verify", "true", alone)),
+            load if load.depth > 1 => Err(Invalid::new("--depth", load.depth, "1: a user waits for each answer")),
+            load if load.batch => Err(Invalid::new("--batch", "true", "false: a user waits for each answer")),
+            load if load.verify => Err(Invalid::new("--verify", "true", "false: the file has the checks of answers")),
             _ => Ok(()),
         }
     }

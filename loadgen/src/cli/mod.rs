@@ -69,7 +69,7 @@ enum Command {
     PubSub(Box<PubSubArgs>),
     /// Put load on an HTTP server
     Http(Box<HttpArgs>),
-    /// Put load on an HTTP server by virtual users, who walk through the flows of a file
+    /// Put load on an HTTP server by virtual users that walk through the flows of a file
     Scenario(Box<ScenarioArgs>),
     /// Put load on a gRPC server
     Grpc(Box<GrpcArgs>),

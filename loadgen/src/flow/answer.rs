@@ -1,4 +1,4 @@
-//! What is taken from an answer, and what is checked of it.
+//! The parts of answers that are taken, and the checks of answers.
 
 use std::borrow::Cow;
 
@@ -103,7 +103,7 @@ pub(super) enum Condition {
     Part(Extract, Expected),
 }
 
-/// What a part must be.
+/// The expectation of a part.
 #[derive(Clone, Debug)]
 pub(super) enum Expected {
     /// Anything.

@@ -29,7 +29,7 @@ pub(super) enum Order {
     Random,
 }
 
-/// What follows the last row.
+/// The row that follows the last one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(super) enum End {

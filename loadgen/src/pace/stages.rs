@@ -92,7 +92,8 @@ impl Stages {
         let (mut from, mut level, mut missing) = (0.0_f64, 0.0_f64, requests);
         for (end, at_end) in &self.ends {
             let (end, at_end) = (*end as f64, at_end / 1e9);
-            if end > elapsed {
+            // A jump takes no time.
+            if end > elapsed && end > from {
                 let slope = (at_end - level) / (end - from);
                 let begin = from.max(elapsed);
                 let now = level + slope * (begin - from);
@@ -133,7 +134,7 @@ mod tests {
     fn requests_come_as_the_levels_say() {
         let stages = stages(&[(10, 100.0), (10, 100.0), (0, 50.0), (5, 0.0)]);
         // The integral is 500 + 1000 + 125.
-        let (mut elapsed, mut count, mut by_stage) = (0.0, 0, [0; 3]);
+        let (mut elapsed, mut count, mut by_stage) = (0.0, 0, [0_u32; 3]);
         loop {
             elapsed += stages.gap(elapsed, 1.0);
             if elapsed > 25e9 {

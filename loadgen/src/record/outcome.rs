@@ -308,7 +308,7 @@ impl Outcome {
         if self.seconds > 0.0 { self.answers() as f64 / self.seconds } else { 0.0 }
     }
 
-    /// What an open loop's offered rate is compared with, per second: iterations in a run of flows, else right answers.
+    /// The rate that is compared with the offered one of an open loop: iterations in a run of flows, else right answers.
     #[must_use]
     pub fn achieved_per_second(&self) -> f64 {
         match &self.iterations {

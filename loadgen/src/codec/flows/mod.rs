@@ -224,7 +224,7 @@ impl Protocol for Flows {
         match user.state {
             State::Pausing(until) if until <= now => user.state = State::Due,
             State::Resting(until) if until <= now => user.state = State::Idle,
-            _ => {}
+            State::Idle | State::Due | State::Sent | State::Pausing(_) | State::Resting(_) => {}
         }
     }
 

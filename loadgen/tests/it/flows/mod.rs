@@ -139,11 +139,17 @@ fn a_refused_login_fails_its_iteration_alone() {
     fs::create_dir_all(&folder).unwrap();
     fs::copy(example("shop.toml"), folder.join("shop.toml")).unwrap();
     // Every fourth user has a wrong password.
-    let user = |user: usize| format!("user{user},{}\n", if user % 4 == 3 { "x".to_owned() } else { format!("secret{user}") });
-    fs::write(folder.join("shop-users.csv"), format!("user,password\n{}", (0..100).map(user).collect::<String>())).unwrap();
+    let user =
+        |user: usize| format!("user{user},{}\n", if user % 4 == 3 { "x".to_owned() } else { format!("secret{user}") });
+    fs::write(folder.join("shop-users.csv"), format!("user,password\n{}", (0..100).map(user).collect::<String>()))
+        .unwrap();
     let done = run(address, &folder.join("shop.toml"), "-n 1000 -c 5 --slo errors=50% --slo order:errors=20%");
     assert_eq!(counts.refused.load(Ordering::SeqCst), 250);
-    let figures = ["/summary/iterations/flows/0/answers", "/summary/iterations/flows/0/failed", "/summary/iterations/steps/0/failed"];
+    let figures = [
+        "/summary/iterations/flows/0/answers",
+        "/summary/iterations/flows/0/failed",
+        "/summary/iterations/steps/0/failed",
+    ];
     assert_eq!(figures.map(|figure| done.number(figure)), [750, 250, 250]);
     assert_eq!((done.number("/iterations/checks/0/passed"), done.number("/iterations/checks/0/failed")), (750, 250));
     for text in [
@@ -275,12 +281,14 @@ fn faults_of_a_file_are_told_with_their_lines() {
     let address: SocketAddr = "127.0.0.1:9".parse().unwrap();
     let done = run_text(address, &format!("slo = ['fast']\n{ONE}check = [{{ status = 'ok' }}]\n"), "");
     assert_eq!(done.code, Some(2));
-    for text in [".toml: line 1: slo is `fast`, expected p99=2ms", ".toml: line 7: check.status is `ok`, expected a status"] {
+    for text in
+        [".toml: line 1: slo is `fast`, expected p99=2ms", ".toml: line 7: check.status is `ok`, expected a status"]
+    {
         assert!(done.text.contains(text), "{text}: {}", done.text);
     }
     for (options, text) in [
-        ("--depth 2", "--depth is `2`, expected no such option"),
-        ("--verify", "--verify is `true`, expected no such option"),
+        ("--depth 2", "--depth is `2`, expected 1: a user waits"),
+        ("--verify", "--verify is `true`, expected false: the file has the checks"),
         ("--slo x:p99=1s", "expected the name of a flow or step before the colon: f, s"),
     ] {
         let done = run_text(address, ONE, options);
