@@ -204,7 +204,7 @@ fn mix(files: &[Spanned<FlowFile>], flows: &[Flow], faults: &mut Faults<'_>) -> 
 fn stages(files: &[Spanned<StageFile>], faults: &mut Faults<'_>) -> Option<Arc<Stages>> {
     let first = files.first()?;
     let kind = if first.get_ref().users.is_some() { Staged::Users } else { Staged::Rate };
-    let (mut stages, mut is_whole) = (Vec::new(), true);
+    let (mut stages, faults_before) = (Vec::new(), faults.list.len());
     for place in files {
         let stage = place.get_ref();
         let length = faults.get(&stage.duration, "stage.duration", number::duration(stage.duration.get_ref()));
@@ -223,11 +223,10 @@ fn stages(files: &[Spanned<StageFile>], faults: &mut Faults<'_>) -> Option<Arc<S
                 0.0
             }
         };
-        is_whole &= length.is_some();
         stages.push((length.unwrap_or(Duration::ZERO), level));
     }
     let stages = Stages::new(kind, &stages);
-    if is_whole && (stages.length().is_zero() || stages.most() <= 0.0) {
+    if faults.list.len() == faults_before && (stages.length().is_zero() || stages.most() <= 0.0) {
         faults.add(first, "the length or the highest level of all stages", 0, "a number above 0");
     }
     Some(Arc::new(stages))
