@@ -203,10 +203,7 @@ mod tests {
         check("errors=0.1%", Limit::Errors(0.001));
         check("rate=10000", Limit::Rate(10_000.0));
         let of_step = Objective { part: Some("log in".to_owned()), limit: Limit::Errors(0.01) };
-        assert_eq!(
-            ("log in:errors=1%".parse(), of_step.to_string()),
-            (Ok(of_step.clone()), "log in:errors=1%".to_owned())
-        );
+        assert_eq!(("log in:errors=1%".parse(), of_step.to_string()), (Ok(of_step), "log in:errors=1%".to_owned()));
     }
 
     #[test]

@@ -156,7 +156,7 @@ fn a_refused_login_fails_its_iteration_alone() {
         "log in: check `log in: status 200` failed, status 401",
         "750 complete, 250 ended with a failure",
         "log in: status 200: 750 passed, 250 FAILED",
-        "errors=50% met: errors 7.69 %",
+        "errors=50% met: errors 7.692 %",
         "order:errors=20% MISSED: errors 25 %",
     ] {
         assert!(done.text.contains(text), "{text}: {}", done.text);
