@@ -18,8 +18,8 @@ use crate::workload::Mix;
 /// The names of values that are always there.
 pub(super) const BUILT_IN: [&str; 2] = ["iteration", "user"];
 
-/// The most stages, flows, steps and feeders of a file.
-const MOST: usize = 1000;
+/// The most steps of a flow.
+const MOST_STEPS: usize = 1000;
 
 impl Plan {
     /// Reads a scenario's file. `read` reads a file that it names; `headers` are those that each request needs.
@@ -87,20 +87,7 @@ fn compile(
     faults: &mut Faults<'_>,
 ) -> Option<Plan> {
     let mut names = Names::default();
-    let mut numbers = Vec::new();
-    for (name, range) in &file.random {
-        check_name(name, "random", faults);
-        match range.get_ref()[..] {
-            [least, most] if least <= most => numbers.push((least, most)),
-            _ => faults.add(
-                range,
-                &format!("random.{}", name.get_ref()),
-                format!("{:?}", range.get_ref()),
-                "the least and the most, as in [1, 100]",
-            ),
-        }
-        names.numbers.push(name.get_ref().clone());
-    }
+    let numbers = numbers(file, &mut names, faults);
     let mut feeders = Vec::new();
     for (name, feeder) in &file.feeder {
         check_name(name, "feeder", faults);
@@ -133,6 +120,23 @@ fn compile(
     Some(Plan { flows, mix, numbers, feeders, stages, objectives })
 }
 
+/// The ranges of random numbers; their names are known from here on.
+fn numbers(file: &File, names: &mut Names, faults: &mut Faults<'_>) -> Vec<(u64, u64)> {
+    let mut numbers = Vec::new();
+    for (name, range) in &file.random {
+        check_name(name, "random", faults);
+        match range.get_ref()[..] {
+            [least, most] if least <= most => numbers.push((least, most)),
+            _ => {
+                let (field, found) = (format!("random.{}", name.get_ref()), format!("{:?}", range.get_ref()));
+                faults.add(range, &field, found, "the least and the most, as in [1, 100]");
+            }
+        }
+        names.numbers.push(name.get_ref().clone());
+    }
+    numbers
+}
+
 fn read_flow(
     file: &FlowFile,
     headers: &[(String, String)],
@@ -140,8 +144,9 @@ fn read_flow(
     checks: &mut usize,
     faults: &mut Faults<'_>,
 ) -> Flow {
-    if !(1..=MOST).contains(&file.step.len()) {
-        faults.add(&file.name, "the number of steps of the flow", file.name.get_ref(), format_args!("1 to {MOST}"));
+    if !(1..=MOST_STEPS).contains(&file.step.len()) {
+        let expected = format_args!("1 to {MOST_STEPS}");
+        faults.add(&file.name, "the number of steps", file.step.len(), expected);
     }
     let mut reader = StepReader::new(names, headers, faults);
     let steps = file.step.iter().map(|step| reader.read(step.get_ref(), checks)).collect();

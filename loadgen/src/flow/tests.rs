@@ -237,6 +237,7 @@ fn all_faults_are_found_at_once() {
         faults(&text).iter().map(|fault| fault.split(':').next().unwrap_or_default().to_owned()).collect();
     assert_eq!(lines, ["line 4", "line 20", "line 23"]);
     assert_eq!(faults("flow = []"), ["line 1: there is no flow, expected at least one"]);
+    assert_eq!(faults("[[flow]]\nname = 'f'\nstep = []"), ["line 2: the number of steps is `0`, expected 1 to 1000"]);
     assert_eq!(faults(""), ["line 1: missing field `flow`"]);
     assert_eq!(faults("[[flow]\n"), ["line 1: unclosed array table, expected `]`"]);
 }

@@ -301,7 +301,7 @@ fn faults_of_a_file_are_told_with_their_lines() {
 
 #[test]
 fn the_example_of_the_documentation_runs() {
-    let store = Mutex::new(HashMap::new());
+    let (store, visits) = (Mutex::new(HashMap::new()), AtomicU64::new(1));
     let address = serve(move |method, path, body| match (method, path.split_at(path.rfind('/').unwrap_or(0))) {
         ("PUT", (_, key)) => {
             store.lock().unwrap().insert(key.to_owned(), body.to_owned());
@@ -311,7 +311,7 @@ fn the_example_of_the_documentation_runs() {
             let value = store.lock().unwrap().get(key).cloned().unwrap_or_default();
             ok(&format!("{{\"result\":\"{value}\"}}"))
         }
-        _ => ok("{\"result\":17}"),
+        _ => ok(&format!("{{\"result\":{}}}", visits.fetch_add(1, Ordering::SeqCst))),
     });
     let done = run(address, &example("visits.toml"), "-n 100 -c 4");
     assert_eq!((done.code, done.number("/summary/failed")), (Some(0), 0), "{}", done.text);
