@@ -110,19 +110,27 @@ impl Tally {
     /// A request was answered rightly.
     #[inline]
     pub fn finished(&mut self, operation: usize, intended: Nanos) {
+        self.finished_step(operation, intended, intended);
+    }
+
+    /// A step that was due at `due` was answered rightly; counted if its iteration is, which was intended to begin at `began`.
+    #[inline]
+    pub(crate) fn finished_step(&mut self, operation: usize, due: Nanos, began: Nanos) {
         self.ended += 1;
-        let taken = self.now.saturating_sub(intended);
+        let taken = self.now.saturating_sub(due);
         let Window::Open { from, until } = self.window else {
             return;
         };
-        if (from..until).contains(&intended) {
+        // The part of its time behind an edge of the window.
+        let behind = |edge: Nanos| self.now.saturating_sub(edge.max(due)) as f64 / taken.max(1) as f64;
+        if (from..until).contains(&began) {
             self.last_answer = self.now;
             self.latencies[operation].record(taken);
             if self.now > until {
-                self.parts.after += (self.now - until) as f64 / taken as f64;
+                self.parts.after += behind(until);
             }
-        } else if intended < from && self.now > from {
-            self.parts.before += (self.now - from) as f64 / taken as f64;
+        } else if began < from && self.now > from {
+            self.parts.before += behind(from);
         }
     }
 
@@ -140,9 +148,14 @@ impl Tally {
 
     /// A request failed.
     pub fn failed(&mut self, intended: Nanos, failure: Failure, example: impl FnOnce() -> String) {
+        self.failed_since(intended, intended, failure, example);
+    }
+
+    /// A request that was due at `due` failed; counted if what began at `began` is.
+    fn failed_since(&mut self, due: Nanos, began: Nanos, failure: Failure, example: impl FnOnce() -> String) {
         self.ended += 1;
-        if self.counts(intended) {
-            let taken = self.until_failed(intended, failure);
+        if self.counts(began) {
+            let taken = self.until_failed(due, failure);
             if matches!(failure, Failure::Rejected | Failure::Wrong) {
                 self.last_answer = self.now;
             }
@@ -150,16 +163,16 @@ impl Tally {
         }
     }
 
-    /// A step of an iteration failed.
+    /// A step that was due then failed, of an iteration that was intended to begin then.
     pub(crate) fn failed_step(
         &mut self,
         step: usize,
-        intended: Nanos,
+        [due, began]: [Nanos; 2],
         failure: Failure,
         example: impl FnOnce() -> String,
     ) {
-        self.failed(intended, failure, example);
-        let (counts, taken) = (self.counts(intended), self.until_failed(intended, failure));
+        self.failed_since(due, began, failure, example);
+        let (counts, taken) = (self.counts(began), self.until_failed(due, failure));
         if let Some(iterations) = self.iterations.as_mut().filter(|_| counts) {
             iterations.failed_step(step, taken);
         }
@@ -172,9 +185,9 @@ impl Tally {
         self.now.saturating_sub(intended).max(least)
     }
 
-    /// An answer passed a check, or did not; counted if its request is.
-    pub(crate) fn checked(&mut self, check: usize, intended: Nanos, passes: bool) {
-        let counts = self.counts(intended);
+    /// An answer passed a check, or did not; counted if its iteration is.
+    pub(crate) fn checked(&mut self, check: usize, began: Nanos, passes: bool) {
+        let counts = self.counts(began);
         if let Some(iterations) = self.iterations.as_mut().filter(|_| counts) {
             let check = &mut iterations.checks[check];
             *(if passes { &mut check.passed } else { &mut check.failed }) += 1;
@@ -399,6 +412,13 @@ mod tests {
         }
         assert_eq!(tally.latencies()[0].count(), 2);
         assert_eq!(tally.parts(), Parts { before: 0.75, after: 0.5 });
+        // Steps of an iteration: behind the window, and of one that began before it.
+        for (due, began, answered) in [(21, 19, 25), (20, 19, 20), (12, 8, 14)] {
+            tally.set_now(answered);
+            tally.finished_step(0, due, began);
+        }
+        assert_eq!(tally.latencies()[0].count(), 4);
+        assert_eq!(tally.parts(), Parts { before: 1.75, after: 1.5 });
     }
 
     #[test]

@@ -93,11 +93,11 @@ impl Flows {
     /// Judges an answer that is complete, and goes on with the iteration.
     fn account(&self, user: &mut FlowUser, tally: &mut Tally) {
         let (step, operation) = (self.step(user), self.operation(user));
-        let FlowUser { reader, values, scratch, due, .. } = user;
-        tally.status(*due, reader.status());
+        let FlowUser { reader, values, scratch, intended, .. } = user;
+        tally.status(*intended, reader.status());
         let answer = Answer { status: reader.status(), head: reader.last_head(), body: reader.body() };
         let judged = step.judge(answer, values, &self.plan.feeders, scratch, |check, passes| {
-            tally.checked(check, *due, passes);
+            tally.checked(check, *intended, passes);
         });
         if let Err(wrong) = judged {
             let is_rejected = match wrong {
@@ -106,12 +106,12 @@ impl Flows {
             };
             let failure = if is_rejected { Failure::Rejected } else { Failure::Wrong };
             let example = || format!("{}: {wrong}", step.name);
-            tally.failed_step(operation, *due, failure, example);
+            tally.failed_step(operation, [user.due, user.intended], failure, example);
             tally.failed_iteration(user.flow, user.intended);
             user.state = State::Idle;
             return;
         }
-        tally.finished(operation, *due);
+        tally.finished_step(operation, user.due, user.intended);
         self.advance(user, tally);
     }
 
@@ -133,7 +133,7 @@ impl Flows {
     /// Gives up the iteration under way, and accounts its step as a failure.
     fn fail(&self, user: &mut FlowUser, failure: Failure, tally: &mut Tally) {
         if user.is_under_way() {
-            tally.failed_step(self.operation(user), user.due, failure, String::new);
+            tally.failed_step(self.operation(user), [user.due, user.intended], failure, String::new);
             tally.failed_iteration(user.flow, user.intended);
             user.state = State::Idle;
         }

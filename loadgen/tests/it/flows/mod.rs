@@ -274,6 +274,12 @@ fn an_arrival_waits_for_a_user_from_its_intended_time() {
     let longest = done.json.pointer("/summary/iterations/flows/0/max").and_then(Value::as_f64).unwrap();
     // The last one is due after 490 ms, and answered after 1,000 ms at the earliest.
     assert!(longest > 0.5, "{longest}: {}", done.text);
+    // All steps of an iteration count, also those that are due behind the measurement.
+    let two = format!("{ONE}[[flow.step]]\nname = 't'\npath = '/'\n");
+    let done = run_text(address, &two, "-d 500ms --warm-up 0s -c 1 --rate 100");
+    let figures =
+        ["/summary/operations/0/answers", "/summary/operations/1/answers", "/summary/iterations/flows/0/answers"];
+    assert_eq!(figures.map(|figure| done.number(figure)), [50; 3], "{}", done.text);
 }
 
 #[test]
