@@ -1,11 +1,12 @@
-//! For any response of a server to Redis commands, publishers, subscribers and WebSocket messages, nothing panics, and every request ends
-//! once.
+//! For any response of a server to Redis commands, publishers, subscribers, WebSocket messages and the step of a flow, nothing panics, and
+//! every request ends once.
 #![no_main]
 
 use std::sync::LazyLock;
 
 use libfuzzer_sys::fuzz_target;
-use loadgen::codec::{Login, Protocol, PubSub, PubSubSettings, Redis, RedisCommand, WebSocket};
+use loadgen::codec::{Flows, Login, Protocol, PubSub, PubSubSettings, Redis, RedisCommand, WebSocket};
+use loadgen::flow::Plan;
 use loadgen::record::{Failure, Tally};
 use loadgen::workload::{Distribution, Keys, Sizes, Source, Subjects, Template, Values};
 
@@ -36,6 +37,24 @@ static PUBSUB: LazyLock<PubSub> = LazyLock::new(|| {
 
 static WEBSOCKET: LazyLock<WebSocket> = LazyLock::new(|| {
     WebSocket::new("h", "/", &[], Template::new("{value}"), false, subjects(), true).expect("the message is right")
+});
+
+/// A step that takes and checks a value of each kind.
+const FLOW: &str = r#"
+[[flow]]
+name = "flow"
+[[flow.step]]
+name = "step"
+path = "/"
+check = [{ status = 200 }, { json = "$.items[*].id", pick = "random" }, { header = "Location", regex = '/(\d+)' }]
+take.one = { json = "$['a']" }
+take.two = { cookie = "sid" }
+take.three = { regex = "id=(.*?)\"" }
+"#;
+
+static FLOWS: LazyLock<Flows> = LazyLock::new(|| {
+    let read = |_: &str| Err("no file".to_owned());
+    Flows::new(Plan::parse(FLOW, &read, &[]).expect("the file has no fault"))
 });
 
 /// The handshake's answer to the connection of seat 0: its key is always the same.
@@ -72,4 +91,5 @@ fuzz_target!(|bytes: &[u8]| {
     answer(&*PUBSUB, 1, b"", bytes);
     answer(&*WEBSOCKET, 0, GREETING, bytes);
     answer(&*WEBSOCKET, 0, b"", bytes);
+    answer(&*FLOWS, 0, b"", bytes);
 });

@@ -14,6 +14,7 @@ mod clock;
 mod cluster;
 pub mod codec;
 pub mod compare;
+pub mod flow;
 pub mod front;
 pub mod load;
 mod number;

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use rustls::pki_types::ServerName;
 
-use crate::pace::{Pace, Recorded};
+use crate::pace::{Pace, Recorded, Stages};
 
 /// The shape of a run.
 #[derive(Clone, Debug)]
@@ -32,6 +32,8 @@ pub struct Load {
     pub pace: Pace,
     /// The times of an open loop that are not those of a rate.
     pub recorded: Option<Arc<Recorded>>,
+    /// Users or arrivals that change over the run; a closed loop has at most as many users as connections.
+    pub stages: Option<Arc<Stages>>,
     /// When the run ends.
     pub length: Length,
     /// Load before the measurement begins.

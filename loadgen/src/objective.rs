@@ -9,12 +9,21 @@ use serde::ser::{Serialize, SerializeStruct as _, Serializer};
 use crate::number;
 use crate::record::Outcome;
 
-/// One condition on a run's result. Latencies are those of deliveries where there are some (pub/sub).
+/// A condition on a run's result, or on a part of it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Objective {
+    /// The flow or the step whose requests count; without it all of the run.
+    pub part: Option<String>,
+    /// The condition.
+    pub limit: Limit,
+}
+
+/// One condition. Latencies are those of deliveries where there are some (pub/sub).
 ///
 /// A request that failed is no fast one: in percentiles and the maximum it is slower than every answer, and the mean counts
 /// the time until it failed (a time-out at least the time-out).
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Objective {
+pub enum Limit {
     /// This percentile (0 to 100) is at most so long.
     Percentile(f64, Duration),
     /// The longest latency is at most so long.
@@ -27,7 +36,7 @@ pub enum Objective {
     Rate(f64),
 }
 
-impl Objective {
+impl Limit {
     /// Whether a result meets it. Without a single answer no latency does, and without a request no share of errors.
     #[must_use]
     pub fn is_met(&self, outcome: &Outcome) -> bool {
@@ -78,10 +87,14 @@ pub struct Verdict {
 /// Holds a result against objectives.
 #[must_use]
 pub fn judge(objectives: &[Objective], outcome: &Outcome) -> Vec<Verdict> {
-    let verdict = |objective: &Objective| Verdict {
-        objective: *objective,
-        met: objective.is_met(outcome),
-        found: objective.found(outcome),
+    let verdict = |objective: &Objective| {
+        let part = objective.part.as_ref().map(|part| outcome.part(part).ok_or(part));
+        let (met, found) = match part {
+            None => (objective.limit.is_met(outcome), objective.limit.found(outcome)),
+            Some(Ok(part)) => (objective.limit.is_met(&part), objective.limit.found(&part)),
+            Some(Err(part)) => (false, format!("no flow or step has the name {part}")),
+        };
+        Verdict { objective: objective.clone(), met, found }
     };
     objectives.iter().map(verdict).collect()
 }
@@ -118,6 +131,27 @@ fn failed_share(outcome: &Outcome) -> Option<f64> {
 /// As on the command line.
 impl fmt::Display for Objective {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.part {
+            Some(part) => write!(f, "{part}:{}", self.limit),
+            None => self.limit.fmt(f),
+        }
+    }
+}
+
+impl FromStr for Objective {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let (part, limit) = match text.rsplit_once(':') {
+            Some((part, limit)) => (Some(part.to_owned()), limit),
+            None => (None, text),
+        };
+        Ok(Self { part, limit: limit.parse()? })
+    }
+}
+
+impl fmt::Display for Limit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match *self {
             Self::Percentile(percent, most) => write!(f, "p{percent}={}", number::duration_text(most)),
             Self::Max(most) => write!(f, "max={}", number::duration_text(most)),
@@ -128,7 +162,7 @@ impl fmt::Display for Objective {
     }
 }
 
-impl FromStr for Objective {
+impl FromStr for Limit {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
@@ -157,16 +191,19 @@ mod tests {
     #[test]
     fn objectives_are_read_as_they_are_shown() {
         #[track_caller]
-        fn check(text: &str, expected: Objective) {
-            assert_eq!(text.parse(), Ok(expected), "{text}");
+        fn check(text: &str, expected: Limit) {
+            let expected = Objective { part: None, limit: expected };
+            assert_eq!(text.parse(), Ok(expected.clone()), "{text}");
             assert_eq!(expected.to_string(), text);
         }
-        check("p99=2ms", Objective::Percentile(99.0, Duration::from_millis(2)));
-        check("p99.9=1500us", Objective::Percentile(99.9, Duration::from_micros(1500)));
-        check("max=1s", Objective::Max(Duration::from_secs(1)));
-        check("mean=250us", Objective::Mean(Duration::from_micros(250)));
-        check("errors=0.1%", Objective::Errors(0.001));
-        check("rate=10000", Objective::Rate(10_000.0));
+        check("p99=2ms", Limit::Percentile(99.0, Duration::from_millis(2)));
+        check("p99.9=1500us", Limit::Percentile(99.9, Duration::from_micros(1500)));
+        check("max=1s", Limit::Max(Duration::from_secs(1)));
+        check("mean=250us", Limit::Mean(Duration::from_micros(250)));
+        check("errors=0.1%", Limit::Errors(0.001));
+        check("rate=10000", Limit::Rate(10_000.0));
+        let of_step = Objective { part: Some("log in".to_owned()), limit: Limit::Errors(0.01) };
+        assert_eq!(("log in:errors=1%".parse(), of_step.to_string()), (Ok(of_step), "log in:errors=1%".to_owned()));
     }
 
     #[test]

@@ -7,7 +7,7 @@ use std::str::FromStr;
 use clap::Args;
 use serde_json::json;
 
-use super::header::Header;
+use super::header::{self, Header};
 use super::load_args::LOAD;
 use super::subjects::SubjectArgs;
 use super::{Drive, Invalid, LoadArgs, ReplayArgs, Transport};
@@ -130,7 +130,7 @@ impl HttpArgs {
         let recording = workload::logged(text);
         let load = self.replay.load(&self.load, load, &recording)?;
         let what = self.replay.describe(&recording);
-        let headers = self.all_headers(port);
+        let headers = header::with_needed(&self.headers, &self.load.target, port);
         let request = |(method, path): &workload::Line| {
             let plain = HttpRequest::new(method, path).map(HttpRequest::literal);
             headers.iter().fold(plain, |request, header| request?.header(&header.name, &header.value))
@@ -153,7 +153,7 @@ impl HttpArgs {
                 return Err(Invalid::new("the path's place", place, expected));
             }
             let mut request = HttpRequest::new(method, &path).map_err(Invalid::because)?;
-            for Header { name, value } in self.all_headers(port) {
+            for Header { name, value } in header::with_needed(&self.headers, &self.load.target, port) {
                 request = request.header(&name, &value).map_err(Invalid::because)?;
             }
             if let Some(body) = body {
@@ -177,26 +177,6 @@ impl HttpArgs {
             path => path.split('#').next().unwrap_or("/").to_owned(),
         };
         vec![WeightedPath { weight: 1, path }]
-    }
-
-    /// The headers given, with those that a request needs.
-    fn all_headers(&self, default_port: u16) -> Vec<Header> {
-        let mut headers = self.headers.clone();
-        let target = &self.load.target;
-        let has_host = headers.iter().any(|header| header.name.eq_ignore_ascii_case("host"));
-        if !has_host {
-            let host =
-                if target.host().contains(':') { format!("[{}]", target.host()) } else { target.host().to_owned() };
-            let port = target.port_or(default_port);
-            let value = if port == default_port { host } else { format!("{host}:{port}") };
-            headers.insert(0, Header { name: "Host".to_owned(), value });
-        }
-        if let Some(value) = target.basic_authorization()
-            && !headers.iter().any(|header| header.name.eq_ignore_ascii_case("authorization"))
-        {
-            headers.push(Header { name: "Authorization".to_owned(), value });
-        }
-        headers
     }
 
     fn body(&self) -> Result<Option<Vec<u8>>, Invalid> {

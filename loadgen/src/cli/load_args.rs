@@ -89,8 +89,8 @@ pub struct LoadArgs {
     #[command(flatten)]
     pub tls: tls::TlsArgs,
 
-    /// Objectives of the result, else the exit code is 3: p99=2ms (any percentile), max=10ms, mean=1ms, errors=0.1%, rate=10000. Can be
-    /// given several times
+    /// Objectives of the result, else the exit code is 3: p99=2ms (any percentile), max=10ms, mean=1ms, errors=0.1%, rate=10000; in a
+    /// scenario also of a flow or step, as in login:p99=2ms. Can be given several times
     #[arg(long, value_name = "NAME=LIMIT", help_heading = RESULT)]
     pub slo: Vec<Objective>,
 
@@ -210,6 +210,15 @@ pub struct Transport<'a> {
     pub datagrams: bool,
 }
 
+impl ArrivalsArg {
+    pub(super) fn arrivals(self) -> Arrivals {
+        match self {
+            Self::Constant => Arrivals::Constant,
+            Self::Poisson => Arrivals::Poisson,
+        }
+    }
+}
+
 impl LoadArgs {
     /// The load that these options describe. Resolves the target's name and reads the TLS files.
     ///
@@ -240,6 +249,7 @@ impl LoadArgs {
             threads: threads.min(self.connections).max(1),
             pace: self.pace(),
             recorded: None,
+            stages: None,
             length,
             warm_up: self.warm_up.unwrap_or(default_warm_up),
             timeout: self.timeout,
@@ -262,7 +272,10 @@ impl LoadArgs {
         all.extend(settings.into_iter().map(|(name, value)| (name.to_owned(), value)));
         all.extend(self.settings(&load));
         Scenario {
-            description: format!("{protocol} {}: {what}", self.describe(&load)),
+            description: format!(
+                "{protocol} {}: {what}",
+                self.describe(&load, if protocol == "scenario" { "iterations" } else { "requests" })
+            ),
             settings: all,
             workload: Box::new(workload),
             load,
@@ -272,10 +285,7 @@ impl LoadArgs {
     }
 
     fn pace(&self) -> Pace {
-        let arrivals = match self.arrivals {
-            ArrivalsArg::Constant => Arrivals::Constant,
-            ArrivalsArg::Poisson => Arrivals::Poisson,
-        };
+        let arrivals = self.arrivals.arrivals();
         match self.rate {
             Some(RateArg::Of(rate)) => Pace::Open { rate, arrivals },
             // The search replaces the rate; what it keeps of this is how arrivals are spread.
@@ -330,7 +340,7 @@ impl LoadArgs {
     }
 
     /// The load in words: `127.0.0.1:6379, 50 connections, 16 deep, closed loop, 10 s`.
-    fn describe(&self, load: &Load) -> String {
+    fn describe(&self, load: &Load, unit: &str) -> String {
         let places: Vec<_> = load.endpoints().map(endpoint_text).collect();
         let mut words = vec![places.join(" and ")];
         let plural = |count: usize, noun: &str| format!("{count} {noun}{}", if count == 1 { "" } else { "s" });
@@ -343,15 +353,19 @@ impl LoadArgs {
         }
         words.push(plural(load.threads, "thread"));
         match self.rate {
+            None if load.stages.is_some() => words.extend(load.stages.as_ref().map(|stages| stages.describe())),
             None if load.recorded.is_some() => words.push("open loop, as recorded".to_owned()),
             None => words.push("closed loop".to_owned()),
             Some(RateArg::Max) => words.push("open loop, highest rate".to_owned()),
-            Some(rate) => words.push(format!("open loop, {} requests/s", rate_text(rate))),
+            Some(rate) => words.push(format!("open loop, {} {unit}/s", rate_text(rate))),
         }
         if self.rate.is_some() && self.arrivals == ArrivalsArg::Poisson {
             words.push("Poisson arrivals".to_owned());
         }
-        words.push(length_text(load.length));
+        words.push(match load.length {
+            Length::Requests(count) => format!("{} {unit}", number::thousands(count)),
+            length @ Length::Duration(_) => length_text(length),
+        });
         if self.verify {
             words.push("every answer checked".to_owned());
         }

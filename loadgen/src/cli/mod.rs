@@ -3,6 +3,7 @@
 mod compare;
 mod drop_in;
 mod echonet;
+mod flows;
 mod grpc;
 mod header;
 mod http;
@@ -27,6 +28,7 @@ use clap::{CommandFactory as _, Parser, Subcommand};
 
 pub use compare::{CompareArgs, GateArgs, ReportArgs};
 pub use echonet::Echonet;
+pub use flows::ScenarioArgs;
 pub use grpc::GrpcArgs;
 pub use http::HttpArgs;
 pub use invalid::Invalid;
@@ -67,6 +69,8 @@ enum Command {
     PubSub(Box<PubSubArgs>),
     /// Put load on an HTTP server
     Http(Box<HttpArgs>),
+    /// Put load on an HTTP server by virtual users that walk through the flows of a file
+    Scenario(Box<ScenarioArgs>),
     /// Put load on a gRPC server
     Grpc(Box<GrpcArgs>),
     /// Put load on a WebSocket server that echoes
@@ -122,6 +126,7 @@ impl Command {
             Self::Redis(drive) => Some(&**drive),
             Self::PubSub(drive) => Some(&**drive),
             Self::Http(drive) => Some(&**drive),
+            Self::Scenario(drive) => Some(&**drive),
             Self::Grpc(drive) => Some(&**drive),
             Self::WebSocket(drive) => Some(&**drive),
             Self::Echonet(drive) => Some(&**drive),
@@ -165,6 +170,10 @@ pub fn main() -> ExitCode {
                 )),
             }
         }
+        Command::Scenario(args) if args.is_check() => match checked(&**args) {
+            Ok(scenario) => print(&format!("{}\n", scenario.description)),
+            Err(error) => usage(&error),
+        },
         load => load.drive().map_or(ExitCode::SUCCESS, put_load),
     }
 }
@@ -180,8 +189,18 @@ fn print(text: &str) -> ExitCode {
     }
 }
 
+/// The run of a subcommand. Only flows have parts that an objective can name.
+fn checked(drive: &dyn Drive) -> Result<Scenario, Invalid> {
+    let scenario = drive.scenario()?;
+    let is_of_flows = scenario.settings.get("protocol").is_some_and(|protocol| protocol == "scenario");
+    match scenario.objectives.iter().find(|objective| objective.part.is_some() && !is_of_flows) {
+        Some(objective) => Err(Invalid::new("--slo", objective, "an objective of the whole run, such as p99=2ms")),
+        None => Ok(scenario),
+    }
+}
+
 fn put_load(drive: &dyn Drive) -> ExitCode {
-    match drive.scenario() {
+    match checked(drive) {
         Ok(scenario) => front::run(scenario, &drive.load_args().outputs.wanted(), &table).into(),
         Err(error) => usage(&error),
     }
@@ -226,7 +245,7 @@ fn drive_of<S: AsRef<str>>(words: &[S]) -> Result<Cli, String> {
 pub fn scenario<S: AsRef<str>>(words: &[S]) -> Result<Scenario, String> {
     let cli = drive_of(words)?;
     let drive = cli.command.drive().ok_or("this subcommand puts no load on a server")?;
-    drive.scenario().map_err(|error| error.to_string())
+    checked(drive).map_err(|error| error.to_string())
 }
 
 /// Tests that a command line becomes the scenario of this description, or has this error.

@@ -207,6 +207,7 @@ fn preload(load: &Load, subjects: Subjects, login: &Login) -> Result<(Redis, Loa
         refill: Refill::Batch,
         pace: Pace::Closed,
         recorded: None,
+        stages: None,
         // One thread, so that the sequence has no gap where a thread is ahead of another.
         threads: 1,
         length: Length::Requests(space),

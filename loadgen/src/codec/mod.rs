@@ -5,6 +5,7 @@
 
 pub mod echonet;
 mod fifo;
+mod flows;
 pub mod grpc;
 pub mod h2;
 mod http1;
@@ -14,6 +15,8 @@ mod redis;
 mod routes;
 mod websocket;
 
+pub use flows::{FlowUser, Flows};
+pub(crate) use http1::head::unfolded;
 pub use http1::{Http1, Http1Connection, HttpRequest};
 pub use http2::{Http2, Http2Connection, HttpExchange};
 pub use redis::{
@@ -25,7 +28,7 @@ pub use routes::{Drawn, Routes};
 pub use websocket::{WebSocket, WebSocketConnection};
 
 use crate::clock::Nanos;
-use crate::record::{Failure, Tally};
+use crate::record::{Failure, Iterations, Tally};
 use crate::workload::Source;
 
 /// The requests to a server, and the reading and judging of its answers.
@@ -49,8 +52,16 @@ pub trait Protocol: Send + Sync {
     /// Whether what one connection asks may be answered on another thread's: then all threads end together.
     const TOGETHER: bool = false;
 
+    /// Whether a connection has something to say without being asked, at a [time of its own](Self::pause).
+    const PAUSES: bool = false;
+
     /// The names of the operations in a mix, in the order of [`Tally`]'s operation numbers.
     fn operations(&self) -> Vec<String>;
+
+    /// The iterations that requests belong to, with no account yet.
+    fn iterations(&self) -> Option<Iterations> {
+        None
+    }
 
     /// A new connection; `seat` numbers the run's connections from 0, and stays the same when one is opened again.
     fn connect(&self, seat: usize) -> Self::Connection;
@@ -64,6 +75,37 @@ pub trait Protocol: Send + Sync {
     fn connect_to(&self, seat: usize, server: usize) -> Self::Connection {
         let _ = server;
         self.connect(seat)
+    }
+
+    /// A new connection in place of one that has ended.
+    fn reconnect(&self, ended: &mut Self::Connection, seat: usize, server: usize) -> Self::Connection {
+        let _ = ended;
+        self.connect_to(seat, server)
+    }
+
+    /// Until when a connection pauses. The session calls [`wake`](Self::wake) then, and sends what
+    /// [`control`](Self::control) appends.
+    fn pause(&self, connection: &Self::Connection) -> Option<Nanos> {
+        let _ = connection;
+        None
+    }
+
+    /// Ends the pauses that last until `now`.
+    fn wake(&self, connection: &mut Self::Connection, now: Nanos) {
+        let _ = (connection, now);
+    }
+
+    /// How long a request may take that is begun now, if each wait for the server may take `timeout`.
+    fn patience(&self, timeout: Nanos) -> Nanos {
+        timeout
+    }
+
+    /// A run begins; there may have been others before.
+    fn rewind(&self) {}
+
+    /// Whether no further request can be made, so that the load ends.
+    fn is_exhausted(&self) -> bool {
+        false
     }
 
     /// Makes the next request, and gives its server's number.

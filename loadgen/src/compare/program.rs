@@ -87,6 +87,7 @@ impl ProgramRun {
             bytes_received: 0,
             bytes_sent: 0,
             deliveries: None,
+            iterations: None,
             redirects: None,
             openings: None,
             statuses: Vec::new(),

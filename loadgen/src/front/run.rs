@@ -197,8 +197,9 @@ impl Runner<'_> {
         if probe.ending != Ending::Complete || probe.answers() == 0 {
             return (probe, false);
         }
-        self.say(&format!("a closed loop reaches {}/s", number::rate(probe.per_second())));
-        let mut search = Search::new(probe.per_second() * FIRST_SHARE);
+        let reached = probe.achieved_per_second();
+        self.say(&format!("a closed loop reaches {}/s", number::rate(reached)));
+        let mut search = Search::new(reached * FIRST_SHARE);
         let mut last = probe;
         let mut best = None;
         loop {
@@ -257,7 +258,7 @@ fn at_rate(load: &Load, rate: f64) -> Load {
 }
 
 fn keeps_up(outcome: &Outcome, rate: f64) -> bool {
-    outcome.answers() > 0 && outcome.per_second() >= rate * KEEPS_UP
+    outcome.answers() > 0 && outcome.achieved_per_second() >= rate * KEEPS_UP
 }
 
 /// `81,250/s met: p99 1.31 ms`, `83,000/s missed: p99 2.90 ms`
@@ -271,7 +272,7 @@ fn step_text(rate: f64, confirming: bool, met: bool, outcome: &Outcome, verdicts
     };
     let mut text = format!("{}/s {word}: {}", number::rate(rate), found.join(", "));
     if !keeps_up(outcome, rate) {
-        text.push_str(&format!("; only {}/s were achieved", number::rate(outcome.per_second())));
+        text.push_str(&format!("; only {}/s were achieved", number::rate(outcome.achieved_per_second())));
     }
     text
 }

@@ -6,7 +6,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::objective::Verdict;
-use crate::record::{FailureCount, Latencies, Openings, Outcome};
+use crate::record::{FailureCount, Iterations, Latencies, Openings, Outcome};
 
 /// The result as JSON: the [`Outcome`] itself, with complete histograms, and a `summary` of the usual figures, so that readers need not
 /// decode histograms for a percentile. Times are seconds.
@@ -38,6 +38,7 @@ fn summary(outcome: &Outcome) -> Value {
         "all": figures(&outcome.latencies(), outcome.seconds),
         "operations": operations.collect::<Vec<_>>(),
         "deliveries": deliveries.map(|deliveries| figures(&deliveries.latencies, outcome.seconds)),
+        "iterations": outcome.iterations.as_ref().map(|iterations| iterations_of(iterations, outcome.seconds)),
         "openings": outcome.openings.as_ref().map(|openings| openings_of(openings)),
         "stalled": outcome.is_stalled(),
         "failed": outcome.failed(),
@@ -45,6 +46,18 @@ fn summary(outcome: &Outcome) -> Value {
         "server_cpu_micros_per_answer": outcome.server_cpu_micros(),
         "generator_cpu_micros_per_answer": outcome.generator_cpu_micros(),
     })
+}
+
+/// By flow and by step; only failures of steps, as their latencies are those of operations.
+fn iterations_of(iterations: &Iterations, seconds: f64) -> Value {
+    let flows = iterations.flows.iter().map(|flow| {
+        let mut figures = figures(&flow.latencies, seconds);
+        figures["name"] = json!(flow.name);
+        figures["failed"] = json!(flow.failed.count());
+        figures
+    });
+    let steps = iterations.failed_steps.iter().map(|step| json!({"name": step.name, "failed": step.latencies.count()}));
+    json!({"flows": flows.collect::<Vec<_>>(), "steps": steps.collect::<Vec<_>>(), "checks": iterations.checks})
 }
 
 /// By part of the opening; a part that did not happen (TLS) is absent.

@@ -45,6 +45,7 @@ pub(crate) fn outcome() -> Outcome {
         bytes_received: 3 << 20,
         bytes_sent: 300_000,
         deliveries: None,
+        iterations: None,
         redirects: None,
         openings: None,
         fairness: Fairness { least: 58, most: 61 },

@@ -6,7 +6,7 @@ use comfy_table::{CellAlignment, Table, presets};
 
 use crate::number;
 use crate::objective::Verdict;
-use crate::record::{Cpu, Ending, Latencies, Outcome, ServerUse};
+use crate::record::{Check, Cpu, Ending, Iterations, Latencies, Outcome, ServerUse};
 
 /// The percentiles that are shown.
 const PERCENTILES: [f64; 4] = [50.0, 90.0, 99.0, 99.9];
@@ -85,6 +85,9 @@ fn latencies(outcome: &Outcome) -> String {
     if rows.len() > 1 {
         rows.push(row("all", &outcome.latencies(), outcome.seconds));
     }
+    for flow in outcome.iterations.iter().flat_map(|iterations| &iterations.flows) {
+        rows.push(row(&format!("{} (iterations)", flow.name), &flow.latencies, outcome.seconds));
+    }
     if let Some(deliveries) = &outcome.deliveries {
         rows.push(row("delivery", &deliveries.latencies, outcome.seconds));
     }
@@ -154,11 +157,23 @@ pub(crate) fn no_failures(outcome: &Outcome) -> &'static str {
     }
 }
 
+/// Iterations, and how often each check passed.
+fn iteration_lines(iterations: &Iterations) -> Vec<(&'static str, String)> {
+    let [complete, failed] = [iterations.complete(), iterations.failed()].map(number::thousands);
+    let mut lines = vec![("Iterations", format!("{complete} complete, {failed} ended with a failure"))];
+    lines.extend(iterations.checks.iter().enumerate().map(|(place, Check { name, passed, failed })| {
+        let label = if place == 0 { "Checks" } else { "" };
+        let verdict = if *failed == 0 { String::new() } else { format!(", {} FAILED", number::thousands(*failed)) };
+        (label, format!("{name}: {} passed{verdict}", number::thousands(*passed)))
+    }));
+    lines
+}
+
 /// The lines below the table, in order.
 fn figures(outcome: &Outcome) -> Vec<(&'static str, String)> {
     let mut lines = Vec::new();
     if let Some(offered) = outcome.offered_per_second {
-        let achieved = outcome.per_second();
+        let achieved = outcome.achieved_per_second();
         let share = number::share((achieved / offered.max(f64::MIN_POSITIVE) * 1000.0).round() / 1000.0);
         let line = format!("{}/s; achieved {}/s, {share}", number::rate(offered), number::rate(achieved));
         lines.push(("Offered", line));
@@ -173,6 +188,9 @@ fn figures(outcome: &Outcome) -> Vec<(&'static str, String)> {
     if let Some(deliveries) = &outcome.deliveries {
         let [arrived, promised] = [deliveries.arrived, deliveries.promised].map(number::thousands);
         lines.push(("Deliveries", format!("{arrived} of {promised} that the server promised")));
+    }
+    if let Some(iterations) = &outcome.iterations {
+        lines.extend(iteration_lines(iterations));
     }
     if let Some(redirects) = outcome.redirects {
         let [moved, asked, slots] = [redirects.moved, redirects.asked, redirects.slots].map(number::thousands);

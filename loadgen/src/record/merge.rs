@@ -1,7 +1,7 @@
 //! Merging: several generators put load on one server at the same time, and their results are those of one run.
 
-use super::{Cpu, Deliveries, Ending, FailureCount, Fairness, Generator, Latencies, Openings, Outcome, Redirects};
-use super::{EXAMPLES, Interval, Operation, ServerUse};
+use super::{Cpu, Deliveries, Ending, FailureCount, Fairness, Generator, Iterations, Latencies, Openings, Outcome};
+use super::{EXAMPLES, Interval, Operation, Redirects, ServerUse};
 
 impl Outcome {
     /// Merges the results of generators that ran at the same time, each under its name. Counts and histograms add up exactly.
@@ -56,6 +56,7 @@ impl Outcome {
         self.bytes_received += other.bytes_received;
         self.bytes_sent += other.bytes_sent;
         join(&mut self.deliveries, other.deliveries.as_ref(), |own, theirs| own.add(theirs));
+        join(&mut self.iterations, other.iterations.as_ref(), |own, theirs| own.merge(theirs));
         join(&mut self.redirects, other.redirects.as_ref(), Redirects::add);
         join(&mut self.openings, other.openings.as_ref(), |own, theirs| own.add(theirs));
         join(&mut self.server, other.server.as_ref(), ServerUse::add);
@@ -103,7 +104,9 @@ fn setting(outcome: &Outcome) -> String {
 
 fn names(outcome: &Outcome) -> String {
     let names = |operation: &Operation| operation.name.clone();
-    outcome.operations.iter().map(names).collect::<Vec<_>>().join(", ")
+    let checks = |iterations: &Iterations| iterations.checks.iter().map(|check| check.name.clone()).collect::<Vec<_>>();
+    let checks = outcome.iterations.as_deref().map(checks).unwrap_or_default();
+    outcome.operations.iter().map(names).chain(checks).collect::<Vec<_>>().join(", ")
 }
 
 fn kind(outcome: &Outcome) -> String {

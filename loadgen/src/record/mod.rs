@@ -4,6 +4,7 @@
 
 mod failure;
 mod histogram;
+mod iterations;
 mod merge;
 mod openings;
 mod outcome;
@@ -11,6 +12,7 @@ mod tally;
 
 pub use failure::{EXAMPLES, Failure, FailureCount, Failures};
 pub use histogram::Latencies;
+pub use iterations::{Check, Flow, Iterations};
 pub use openings::{OpeningPart, Openings};
 pub use outcome::{
     Cpu, Deliveries, Ending, Fairness, Generator, Interval, Operation, Outcome, Redirects, ServerInterval, ServerUse,

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Failure, FailureCount, Latencies, Openings};
+use super::{Failure, FailureCount, Iterations, Latencies, Openings};
 
 /// The result of a run. All times are seconds, all sizes bytes, unless a name says otherwise.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -38,6 +38,9 @@ pub struct Outcome {
     /// Messages that subscribers received, in a run of pub/sub; its `operations` are the answers to publishers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub deliveries: Option<Box<Deliveries>>,
+    /// Iterations, in a run of flows; its `operations` are their steps.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub iterations: Option<Box<Iterations>>,
     /// How often servers sent requests on to others, where each request has its own server.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub redirects: Option<Redirects>,
@@ -303,6 +306,34 @@ impl Outcome {
     #[must_use]
     pub fn per_second(&self) -> f64 {
         if self.seconds > 0.0 { self.answers() as f64 / self.seconds } else { 0.0 }
+    }
+
+    /// The rate that is compared with the offered one of an open loop: iterations in a run of flows, else right answers.
+    #[must_use]
+    pub fn achieved_per_second(&self) -> f64 {
+        match &self.iterations {
+            Some(iterations) if self.seconds > 0.0 => iterations.complete() as f64 / self.seconds,
+            _ => self.per_second(),
+        }
+    }
+
+    /// The part of a run of flows that is one step, or all iterations of one flow, as a run of its own; nothing if there is
+    /// none of that name.
+    #[must_use]
+    pub(crate) fn part(&self, name: &str) -> Option<Self> {
+        let iterations = self.iterations.as_ref()?;
+        let flow = iterations.flows.iter().find(|flow| flow.name == name);
+        let step = self.operations.iter().zip(&iterations.failed_steps).find(|(step, _)| step.name == name);
+        let (latencies, failed) = match (flow, step) {
+            (Some(flow), _) => (&flow.latencies, &flow.failed),
+            (None, Some((step, failed))) => (&step.latencies, &failed.latencies),
+            (None, None) => return None,
+        };
+        let (count, examples) = (failed.count(), Vec::new());
+        // The kinds of failures are known for the whole run only.
+        let failures = vec![FailureCount { kind: Failure::Wrong, count, examples, latencies: Some(failed.clone()) }];
+        let operations = vec![Operation { name: name.to_owned(), latencies: latencies.clone() }];
+        Some(Self { operations, failures, iterations: None, timeline: Vec::new(), ..self.clone() })
     }
 
     /// Whether the generator was stopped for so long that the run's latencies are not the server's: a tenth of a second at

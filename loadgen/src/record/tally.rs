@@ -1,6 +1,6 @@
 //! One thread's account of its requests.
 
-use super::{Deliveries, Failure, Failures, Latencies, OpeningPart, Openings, Redirects, StatusCount};
+use super::{Deliveries, Failure, Failures, Iterations, Latencies, OpeningPart, Openings, Redirects, StatusCount};
 use crate::clock::Nanos;
 
 /// Which requests count.
@@ -51,6 +51,8 @@ pub struct Tally {
     redirects: Redirects,
     deliveries: Deliveries,
     openings: Openings,
+    /// Where requests are steps of iterations.
+    iterations: Option<Box<Iterations>>,
     /// All that ended, counted or not; sessions look at it to see that something happens.
     ended: u64,
 }
@@ -74,6 +76,7 @@ impl Tally {
             redirects: Redirects::default(),
             deliveries: Deliveries::default(),
             openings: Openings::default(),
+            iterations: None,
             ended: 0,
         }
     }
@@ -94,6 +97,11 @@ impl Tally {
         self.timeout = timeout;
     }
 
+    /// Sets the iterations that requests are steps of.
+    pub fn set_iterations(&mut self, iterations: Option<Iterations>) {
+        self.iterations = iterations.map(Box::new);
+    }
+
     /// Sets which requests count from here on.
     pub fn set_window(&mut self, window: Window) {
         self.window = window;
@@ -102,19 +110,27 @@ impl Tally {
     /// A request was answered rightly.
     #[inline]
     pub fn finished(&mut self, operation: usize, intended: Nanos) {
+        self.finished_step(operation, intended, intended);
+    }
+
+    /// A step that was due at `due` was answered rightly; counted if its iteration is, which was intended to begin at `began`.
+    #[inline]
+    pub(crate) fn finished_step(&mut self, operation: usize, due: Nanos, began: Nanos) {
         self.ended += 1;
-        let taken = self.now.saturating_sub(intended);
+        let taken = self.now.saturating_sub(due);
         let Window::Open { from, until } = self.window else {
             return;
         };
-        if (from..until).contains(&intended) {
+        // The part of its time behind an edge of the window.
+        let behind = |edge: Nanos| self.now.saturating_sub(edge.max(due)) as f64 / taken.max(1) as f64;
+        if (from..until).contains(&began) {
             self.last_answer = self.now;
             self.latencies[operation].record(taken);
             if self.now > until {
-                self.parts.after += (self.now - until) as f64 / taken as f64;
+                self.parts.after += behind(until);
             }
-        } else if intended < from && self.now > from {
-            self.parts.before += (self.now - from) as f64 / taken as f64;
+        } else if began < from && self.now > from {
+            self.parts.before += behind(from);
         }
     }
 
@@ -132,16 +148,72 @@ impl Tally {
 
     /// A request failed.
     pub fn failed(&mut self, intended: Nanos, failure: Failure, example: impl FnOnce() -> String) {
+        self.failed_since(intended, intended, failure, example);
+    }
+
+    /// A request that was due at `due` failed; counted if what began at `began` is.
+    fn failed_since(&mut self, due: Nanos, began: Nanos, failure: Failure, example: impl FnOnce() -> String) {
         self.ended += 1;
-        if self.counts(intended) {
-            let taken = self.now.saturating_sub(intended);
-            // A connection is given up as a whole: those behind the oldest request had waited for less.
-            let least = if matches!(failure, Failure::TimedOut | Failure::Unsent) { self.timeout } else { 0 };
+        if self.counts(began) {
+            let taken = self.until_failed(due, failure);
             if matches!(failure, Failure::Rejected | Failure::Wrong) {
                 self.last_answer = self.now;
             }
-            self.failures.add_request(failure, taken.max(least), example);
+            self.failures.add_request(failure, taken, example);
         }
+    }
+
+    /// A step that was due then failed, of an iteration that was intended to begin then.
+    pub(crate) fn failed_step(
+        &mut self,
+        step: usize,
+        [due, began]: [Nanos; 2],
+        failure: Failure,
+        example: impl FnOnce() -> String,
+    ) {
+        self.failed_since(due, began, failure, example);
+        let (counts, taken) = (self.counts(began), self.until_failed(due, failure));
+        if let Some(iterations) = self.iterations.as_mut().filter(|_| counts) {
+            iterations.failed_step(step, taken);
+        }
+    }
+
+    /// How long a request took until it failed. A connection is given up as a whole: those behind the oldest request that has
+    /// timed out had waited for less.
+    fn until_failed(&self, intended: Nanos, failure: Failure) -> Nanos {
+        let least = if matches!(failure, Failure::TimedOut | Failure::Unsent) { self.timeout } else { 0 };
+        self.now.saturating_sub(intended).max(least)
+    }
+
+    /// An answer passed a check, or did not; counted if its iteration is.
+    pub(crate) fn checked(&mut self, check: usize, began: Nanos, passes: bool) {
+        let counts = self.counts(began);
+        if let Some(iterations) = self.iterations.as_mut().filter(|_| counts) {
+            let check = &mut iterations.checks[check];
+            *(if passes { &mut check.passed } else { &mut check.failed }) += 1;
+        }
+    }
+
+    /// An iteration has had its last answer; the user paused for so long.
+    pub(crate) fn finished_iteration(&mut self, flow: usize, intended: Nanos, paused: Nanos) {
+        let counts = self.counts(intended);
+        if let Some(iterations) = self.iterations.as_mut().filter(|_| counts) {
+            iterations.flows[flow].latencies.record(self.now.saturating_sub(intended).saturating_sub(paused));
+        }
+    }
+
+    /// An iteration has ended with a step that failed.
+    pub(crate) fn failed_iteration(&mut self, flow: usize, intended: Nanos) {
+        let (counts, taken) = (self.counts(intended), self.now.saturating_sub(intended));
+        if let Some(iterations) = self.iterations.as_mut().filter(|_| counts) {
+            iterations.flows[flow].failed.record(taken);
+        }
+    }
+
+    /// Iterations since the last [`drain_into`](Self::drain_into), where requests are their steps.
+    #[must_use]
+    pub fn iterations(&self) -> Option<&Iterations> {
+        self.iterations.as_deref()
     }
 
     /// Tells why requests fail that are accounted next, by [`failed`](Self::failed) with an empty example.
@@ -301,6 +373,13 @@ impl Tally {
             // An answer is likely to come again: its place stays.
             *count = 0;
         }
+        if let Some(iterations) = &mut self.iterations {
+            match &mut other.iterations {
+                Some(theirs) => theirs.merge(iterations),
+                None => other.iterations = Some(iterations.clone()),
+            }
+            iterations.clear();
+        }
         other.openings.take(&mut self.openings);
         other.ended += std::mem::take(&mut self.ended);
     }
@@ -333,6 +412,13 @@ mod tests {
         }
         assert_eq!(tally.latencies()[0].count(), 2);
         assert_eq!(tally.parts(), Parts { before: 0.75, after: 0.5 });
+        // Steps of an iteration: behind the window, and of one that began before it.
+        for (due, began, answered) in [(21, 19, 25), (20, 19, 20), (12, 8, 14)] {
+            tally.set_now(answered);
+            tally.finished_step(0, due, began);
+        }
+        assert_eq!(tally.latencies()[0].count(), 4);
+        assert_eq!(tally.parts(), Parts { before: 1.75, after: 1.5 });
     }
 
     #[test]

@@ -15,7 +15,7 @@ mod worker;
 
 use std::thread;
 
-use crate::clock::Clock;
+use crate::clock::{Clock, nanos};
 use crate::codec::Protocol;
 use crate::load::Load;
 use crate::record::Outcome;
@@ -30,9 +30,12 @@ use self::worker::Worker;
 /// In any case there is an outcome: the figures until the end, and how it ended.
 pub fn run<P: Protocol>(protocol: &P, load: &Load, watch: &mut dyn FnMut(&Progress<'_>) -> Watch) -> Outcome {
     let threads = load.threads.clamp(1, load.connections.max(1));
+    protocol.rewind();
     let operations = protocol.operations();
     let shared = Shared::new(Clock::new(), load, threads, operations.len());
-    let mut watcher = Watcher::new(&shared, load, operations, Kind { is_routed: P::ROUTED, delivers: P::TOGETHER });
+    let patience = protocol.patience(nanos(load.timeout));
+    let kind = Kind { is_routed: P::ROUTED, delivers: P::TOGETHER, patience };
+    let mut watcher = Watcher::new(&shared, load, operations, kind);
     thread::scope(|scope| {
         for index in 0..threads {
             let shared = &shared;

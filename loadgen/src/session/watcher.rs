@@ -9,7 +9,7 @@ use serde_json::Map;
 use super::sampler::Sampler;
 use super::shared::{SeatEnding, Shared};
 use super::worker::TICK;
-use crate::clock::{Nanos, nanos};
+use crate::clock::Nanos;
 use crate::load::{Length, Load};
 use crate::pace::Pace;
 use crate::process::Sample;
@@ -55,6 +55,8 @@ pub(super) struct Kind {
     pub(super) is_routed: bool,
     /// Messages are delivered to other connections than the publishers.
     pub(super) delivers: bool,
+    /// How long a request may take.
+    pub(super) patience: Nanos,
 }
 
 /// The watcher of a run, and what it has seen.
@@ -298,7 +300,7 @@ impl<'a> Watcher<'a> {
         if answers > self.last_progress.1 {
             self.last_progress = (now, answers);
         }
-        let limit = nanos(self.load.timeout).saturating_mul(PATIENCE).max(SECOND);
+        let limit = self.kind.patience.saturating_mul(PATIENCE).max(SECOND);
         if matches!(self.load.length, Length::Requests(_)) && now.saturating_sub(self.last_progress.0) > limit {
             self.shared.give_up(format!("no right answer for {:.0} s", limit as f64 / 1e9));
         }
@@ -443,6 +445,7 @@ impl<'a> Watcher<'a> {
             bytes_received,
             bytes_sent,
             deliveries,
+            iterations: self.total.iterations().cloned().map(Box::new),
             redirects,
             openings,
             fairness: fairness_of(&endings),
@@ -524,10 +527,11 @@ fn offered(load: &Load, seconds: f64) -> Option<f64> {
     let Pace::Open { rate, .. } = load.pace else {
         return None;
     };
+    let at = |elapsed: Nanos| load.stages.as_ref().map_or_else(|| rate.at(elapsed), |stages| stages.at(elapsed));
     // The mean of a hundred moments is exact for a fixed rate and for a ramp that fits, and close for one that ends within.
     let moments = (0..100).map(|part| {
         let elapsed = load.warm_up.as_secs_f64() + seconds * (f64::from(part) + 0.5) / 100.0;
-        rate.at((elapsed * 1e9) as Nanos)
+        at((elapsed * 1e9) as Nanos)
     });
     Some(moments.sum::<f64>() / 100.0)
 }

@@ -7,6 +7,7 @@ mod command;
 mod compare;
 mod drop_in;
 mod faults;
+mod flows;
 mod grpc;
 mod many;
 mod misbehaving;

@@ -8,7 +8,7 @@
 //! - A server that runs in the foreground ([`Known::servers`]) goes on while the next commands run, until the block ends or starts another
 //!   one. Behind `&` servers are waited for, as a reader at a terminal would.
 //! - redis-cli answers as on a terminal (`FAKETTY`), curl fails where an answer says so (`fail-with-body`).
-//! - The file `xtask/readme/known.toml` lists a command's preconditions, and the commands that do not run, with the reason.
+//! - The file `xtask/readme/known.toml` lists a command's preconditions (`$WORKSPACE` there is the folder of the workspace), and the commands that do not run, with the reason.
 //!
 //! A command fails if its exit code, or that of a part of it, is not 0, if redis-cli prints an error, or if a `console` block shows
 //! another output.

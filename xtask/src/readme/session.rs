@@ -257,6 +257,7 @@ impl Session {
             .env("HOME", folder)
             .env("CURL_HOME", folder)
             .env("FAKETTY", "1")
+            .env("WORKSPACE", crate::workspace::root())
             .env_remove("REDISCLI_AUTH");
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(errors).process_group(0);
         let mut child = command.spawn().context("cannot start unshare")?;

@@ -34,7 +34,7 @@ pub(in crate::codec) fn length(input: &[u8]) -> Option<usize> {
 }
 
 /// The head with the lines that continue a field (obs-fold) joined to it: a user agent must take them so (RFC 9112, 5.2).
-pub(in crate::codec) fn unfolded(head: &[u8]) -> Cow<'_, [u8]> {
+pub(crate) fn unfolded(head: &[u8]) -> Cow<'_, [u8]> {
     let is_fold = |end: usize| matches!(head.get(end + 1), Some(b' ' | b'\t'));
     if !memchr::memchr_iter(b'\n', head).any(is_fold) {
         return Cow::Borrowed(head);

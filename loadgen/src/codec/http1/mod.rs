@@ -1,6 +1,7 @@
 //! HTTP/1.1 (RFC 9112): pipelined on kept connections, or a connection per request.
 
 pub(super) mod head;
+pub(super) mod reader;
 mod request;
 
 pub use request::HttpRequest;
@@ -8,22 +9,13 @@ pub(super) use request::Parts;
 
 use std::sync::OnceLock;
 
-use self::head::{Framing, Head};
+use self::reader::{Reader, Request};
 use super::fifo::{Asked, InFlight};
 use super::operations::Operations;
 use super::{Broken, Protocol, Received, shown};
 use crate::clock::Nanos;
 use crate::record::{Failure, Tally};
 use crate::workload::{Mix, Source, Subjects};
-
-/// The longest head of a response: far above any server's limit on its own.
-const LONGEST_HEAD: usize = 256 << 10;
-
-/// The longest line between chunks.
-const LONGEST_CHUNK_LINE: usize = 8 << 10;
-
-/// The longest body that is compared.
-const LONGEST_CHECKED_BODY: usize = 64 << 20;
 
 /// A mix of requests on an HTTP server.
 #[derive(Debug)]
@@ -42,32 +34,7 @@ pub struct Http1 {
 #[derive(Debug, Default)]
 pub struct Http1Connection {
     in_flight: InFlight,
-    state: State,
-    status: u16,
-    closes: bool,
-    /// The body so far, where bodies are compared.
-    body: Vec<u8>,
-    /// The last head and what it said: servers send the same one again and again.
-    last: Option<Box<(Vec<u8>, Head)>>,
-}
-
-/// The next part of a response.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum State {
-    #[default]
-    Head,
-    /// So many bytes of body.
-    Body(u64),
-    /// The line before a chunk.
-    ChunkSize,
-    /// So many bytes of a chunk.
-    Chunk(u64),
-    /// The line end behind a chunk.
-    ChunkEnd,
-    /// The lines behind the last chunk.
-    Trailers,
-    /// A body that ends with the connection.
-    UntilEnd,
+    reader: Reader,
 }
 
 impl Http1 {
@@ -116,127 +83,23 @@ impl Http1 {
         Self { requests, mix, operations, subjects, connection_per_request, verify, first_bodies }
     }
 
-    /// Reads a head, if it is complete, and gives its length.
-    fn head(&self, connection: &mut Http1Connection, input: &[u8]) -> Result<Option<usize>, Broken> {
-        if let Some(last) = &connection.last
-            && input.starts_with(&last.0)
-        {
-            let (length, head) = (last.0.len(), last.1);
-            self.enter(connection, head)?;
-            return Ok(Some(length));
-        }
-        let Some(length) = head::length(input) else {
-            if input.len() > LONGEST_HEAD || !b"HTTP/1.".starts_with(&input[..input.len().min(7)]) {
-                return Err(unexpected("a response of HTTP/1.1", input));
-            }
-            return Ok(None);
-        };
-        let head = Head::parse(&input[..length]).map_err(|expected| unexpected(expected, &input[..length]))?;
-        connection.last = Some(Box::new((input[..length].to_vec(), head)));
-        self.enter(connection, head)?;
-        Ok(Some(length))
-    }
-
-    /// Goes on behind a head.
-    fn enter(&self, connection: &mut Http1Connection, head: Head) -> Result<(), Broken> {
-        if (100..200).contains(&head.status) && head.status != 101 {
-            // The final response follows.
-            return Ok(());
-        }
-        let Some(asked) = connection.in_flight.first() else {
-            let example = format!("a response that nobody asked for: status {}", head.status);
-            return Err(Broken { failure: Failure::Protocol, example });
-        };
-        connection.status = head.status;
-        connection.closes = head.closes || self.connection_per_request;
-        connection.body.clear();
-        let has_no_body = self.requests[asked.operation as usize].is_head() || matches!(head.status, 204 | 304);
-        connection.state = match head.framing {
-            _ if has_no_body => State::Body(0),
-            Framing::Length(length) => State::Body(length),
-            Framing::Chunked => State::ChunkSize,
-            Framing::UntilEnd => State::UntilEnd,
-        };
-        Ok(())
-    }
-
-    /// Reads one piece of a body. Gives how much was read and whether the response is complete; nothing read means that
-    /// more must come.
-    fn piece(&self, connection: &mut Http1Connection, input: &[u8]) -> Result<(usize, bool), Broken> {
-        match connection.state {
-            State::Head => Ok((0, false)),
-            State::Body(left) => {
-                let length = self.keep(connection, input, left)?;
-                connection.state = State::Body(left - length as u64);
-                Ok((length, left == length as u64))
-            }
-            State::Chunk(left) => {
-                let length = self.keep(connection, input, left)?;
-                let left = left - length as u64;
-                connection.state = if left == 0 { State::ChunkEnd } else { State::Chunk(left) };
-                Ok((length, false))
-            }
-            State::UntilEnd => Ok((self.keep(connection, input, u64::MAX)?, false)),
-            State::ChunkSize | State::ChunkEnd | State::Trailers => {
-                let Some(end) = memchr::memchr(b'\n', input) else {
-                    return if input.len() > LONGEST_CHUNK_LINE {
-                        Err(unexpected("a chunk", input))
-                    } else {
-                        Ok((0, false))
-                    };
-                };
-                let line = input[..end].strip_suffix(b"\r").unwrap_or(&input[..end]);
-                let mut is_complete = false;
-                connection.state = match connection.state {
-                    State::ChunkSize => {
-                        match head::chunk_size(line).ok_or_else(|| unexpected("a chunk's size", line))? {
-                            0 => State::Trailers,
-                            size => State::Chunk(size),
-                        }
-                    }
-                    State::ChunkEnd if line.is_empty() => State::ChunkSize,
-                    State::ChunkEnd => return Err(unexpected("the end of a chunk", line)),
-                    state => {
-                        is_complete = line.is_empty();
-                        state
-                    }
-                };
-                Ok((end + 1, is_complete))
-            }
-        }
-    }
-
-    /// Takes up to `most` bytes of body, and keeps them where bodies are compared.
-    fn keep(&self, connection: &mut Http1Connection, input: &[u8], most: u64) -> Result<usize, Broken> {
-        let length = most.min(input.len() as u64) as usize;
-        if self.verify {
-            if connection.body.len() + length > LONGEST_CHECKED_BODY {
-                let example = format!("a body longer than {LONGEST_CHECKED_BODY} bytes cannot be checked");
-                return Err(Broken { failure: Failure::Wrong, example });
-            }
-            connection.body.extend_from_slice(&input[..length]);
-        }
-        Ok(length)
-    }
-
     /// Judges a response that is complete.
     fn account(&self, connection: &mut Http1Connection, tally: &mut Tally) {
-        connection.state = State::Head;
         let Some(asked) = connection.in_flight.pop() else {
             return;
         };
         let operation = asked.operation as usize;
         let request = &self.requests[operation];
-        tally.status(asked.intended, connection.status);
-        if connection.status >= 400 {
-            return tally.failed(asked.intended, Failure::Rejected, || {
-                format!("{}: status {}", request.name(), connection.status)
-            });
+        let (status, body) = (connection.reader.status(), connection.reader.body());
+        tally.status(asked.intended, status);
+        if status >= 400 {
+            return tally
+                .failed(asked.intended, Failure::Rejected, || format!("{}: status {}", request.name(), status));
         }
-        if self.verify && !self.is_right(operation, asked.key, &connection.body) {
+        if self.verify && !self.is_right(operation, asked.key, body) {
             return tally.failed(asked.intended, Failure::Wrong, || {
                 let expected = self.expected(operation, asked.key).unwrap_or_default();
-                let (expected, read) = (shown(&expected), shown(&connection.body));
+                let (expected, read) = (shown(&expected), shown(body));
                 format!("{}: expected `{expected}`, read `{read}`", request.name())
             });
         }
@@ -295,24 +158,17 @@ impl Protocol for Http1 {
     fn receive(&self, connection: &mut Http1Connection, input: &[u8], tally: &mut Tally) -> Result<Received, Broken> {
         let mut consumed = 0;
         loop {
-            let rest = &input[consumed..];
-            let is_complete = if connection.state == State::Head {
-                let Some(length) = (if rest.is_empty() { None } else { self.head(connection, rest)? }) else {
-                    return Ok(Received { consumed, close: false });
-                };
-                consumed += length;
-                connection.state == State::Body(0)
-            } else {
-                let (length, is_complete) = self.piece(connection, rest)?;
-                if length == 0 && !is_complete {
-                    return Ok(Received { consumed, close: false });
-                }
-                consumed += length;
-                is_complete
+            let request = connection.in_flight.first().map(|asked| Request {
+                is_head: self.requests[asked.operation as usize].is_head(),
+                keeps_body: self.verify,
+            });
+            let Some((length, is_complete)) = connection.reader.read(&input[consumed..], request)? else {
+                return Ok(Received { consumed, close: false });
             };
+            consumed += length;
             if is_complete {
                 self.account(connection, tally);
-                if connection.closes {
+                if connection.reader.closes() || self.connection_per_request {
                     return Ok(Received { consumed, close: true });
                 }
             }
@@ -320,7 +176,7 @@ impl Protocol for Http1 {
     }
 
     fn end(&self, connection: &mut Http1Connection, tally: &mut Tally) {
-        if connection.state == State::UntilEnd {
+        if connection.reader.end() {
             self.account(connection, tally);
         }
     }
@@ -332,10 +188,6 @@ impl Protocol for Http1 {
     fn abandon(&self, connection: &mut Http1Connection, failure: Failure, tally: &mut Tally) {
         connection.in_flight.abandon(failure, tally);
     }
-}
-
-fn unexpected(expected: &str, read: &[u8]) -> Broken {
-    Broken { failure: Failure::Protocol, example: format!("expected {expected}, read `{}`", shown(read)) }
 }
 
 #[cfg(test)]

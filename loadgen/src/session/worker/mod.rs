@@ -4,7 +4,8 @@ mod requests;
 mod routed;
 mod sockets;
 
-use std::collections::VecDeque;
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, VecDeque};
 use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
@@ -62,6 +63,8 @@ pub(super) struct Worker<'a, P: Protocol> {
     dirty: Vec<u32>,
     /// Connections that were not read to their end in this turn.
     unfinished: Vec<u32>,
+    /// When connections' pauses end.
+    pauses: BinaryHeap<Reverse<(Nanos, u32)>>,
     /// An open loop's requests whose time has come, and the connections (or clients) that have room.
     backlog: VecDeque<Nanos>,
     free: VecDeque<u32>,
@@ -129,6 +132,8 @@ struct Connection<P: Protocol> {
     attempts: u32,
     /// Whether it has been opened and prepared, or failed to, at least once.
     is_tried: bool,
+    /// The end of its pause that is waited for last.
+    pause: Nanos,
     /// Whether it is in the list of this turn.
     is_listed: bool,
     /// Whether it is in the queue of those with room.
@@ -156,6 +161,7 @@ impl<P: Protocol> Connection<P> {
             tried: 0,
             attempts: 0,
             is_tried: false,
+            pause: 0,
             is_listed: false,
             is_queued: false,
             awaits_write: false,
@@ -209,6 +215,7 @@ impl<'a, P: Protocol> Worker<'a, P> {
         }
         let mut tally = Tally::new(protocol.operations().len());
         tally.set_timeout(nanos(load.timeout));
+        tally.set_iterations(protocol.iterations());
         Self {
             protocol,
             load,
@@ -228,6 +235,7 @@ impl<'a, P: Protocol> Worker<'a, P> {
             first: First::default(),
             dirty: Vec::new(),
             unfinished: Vec::new(),
+            pauses: BinaryHeap::new(),
             backlog: VecDeque::new(),
             free: VecDeque::new(),
             out: Vec::new(),
@@ -284,6 +292,7 @@ impl<'a, P: Protocol> Worker<'a, P> {
                 self.look_for_first();
             }
             self.enter_phase();
+            self.wake_up();
             self.feed(poller);
             if self.tally.now() >= next_tick {
                 self.tick(poller);
@@ -324,6 +333,9 @@ impl<'a, P: Protocol> Worker<'a, P> {
         }
         let now = self.shared.clock.now();
         let mut until = next_tick;
+        if let Some(Reverse((pause, _))) = self.pauses.peek() {
+            until = until.min(*pause);
+        }
         match &self.phase {
             Phase::Opening => until = until.min(self.shared.begins().unwrap_or(until).max(now)),
             Phase::Loading { from, until: end, schedule } => {
@@ -366,9 +378,10 @@ impl<'a, P: Protocol> Worker<'a, P> {
                     Pace::Closed => None,
                     Pace::Open { rate, arrivals } => {
                         let schedule = Schedule::new(rate, arrivals, self.index, self.shared.seats.len(), begins);
-                        Some(match &self.load.recorded {
-                            Some(recorded) => schedule.of_recorded(Arc::clone(recorded), self.index),
-                            None => schedule,
+                        Some(match (&self.load.recorded, &self.load.stages) {
+                            (Some(recorded), _) => schedule.of_recorded(Arc::clone(recorded), self.index),
+                            (None, Some(stages)) => schedule.of_stages(Arc::clone(stages)),
+                            (None, None) => schedule,
                         })
                     }
                 };
@@ -383,10 +396,11 @@ impl<'a, P: Protocol> Worker<'a, P> {
                 if self.cpu.is_none() && now >= from {
                     self.cpu = Some(ThreadCpu::start(now));
                 }
-                if now >= until || (now >= from && self.shared.used_up()) {
+                let is_over = self.shared.used_up() || self.protocol.is_exhausted();
+                if now >= until || (now >= from && is_over) {
                     // An open loop's last requests may have become due since the last turn.
                     self.take_due();
-                    let limit = now.saturating_add(nanos(self.load.timeout));
+                    let limit = now.saturating_add(self.protocol.patience(nanos(self.load.timeout)));
                     self.open_at_end = Some(self.usable());
                     self.phase = Phase::Draining { from, limit };
                 }
@@ -505,6 +519,7 @@ impl<'a, P: Protocol> Worker<'a, P> {
                 self.list(place);
             }
         }
+        self.admit_users();
         while self.backlog.front().is_some_and(|intended| *intended < before) {
             let intended = self.backlog.pop_front().unwrap_or_default();
             self.tally.failed(intended, Failure::TimedOut, || "no connection had room in time".to_owned());

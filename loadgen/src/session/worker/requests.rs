@@ -1,12 +1,13 @@
 //! A worker's requests: which connection is given how many, and when.
 
+use std::cmp::Reverse;
 use std::os::fd::OwnedFd;
 
 use super::{Phase, State, Worker};
 use crate::clock::Nanos;
 use crate::codec::Protocol;
 use crate::load::Refill;
-use crate::pace::Pace;
+use crate::pace::{Pace, Stages};
 
 impl<P: Protocol> Worker<'_, P> {
     /// Notes that a connection may have room, or something to say.
@@ -63,7 +64,7 @@ impl<P: Protocol> Worker<'_, P> {
         // Another thread may have answered after this turn began.
         let due = if P::TOGETHER { self.tally.now() } else { self.turn };
         let wanted = match &self.phase {
-            Phase::Loading { from, .. } if !is_open_loop && room > 0 => {
+            Phase::Loading { from, .. } if !is_open_loop && room > 0 && self.is_active(place) => {
                 if due < *from {
                     room
                 } else {
@@ -73,8 +74,54 @@ impl<P: Protocol> Worker<'_, P> {
             Phase::Opening | Phase::Loading { .. } | Phase::Draining { .. } => 0,
         };
         self.send(poller, place, std::iter::repeat_n(due, wanted));
+        self.note_pause(place);
         if is_open_loop {
             self.queue(place);
+        }
+    }
+
+    /// Waits for the end of a connection's pause.
+    fn note_pause(&mut self, place: usize) {
+        if !P::PAUSES {
+            return;
+        }
+        let connection = &mut self.connections[place];
+        if let Some(until) = self.protocol.pause(&connection.codec)
+            && connection.pause != until
+        {
+            connection.pause = until;
+            self.pauses.push(Reverse((until, place as u32)));
+        }
+    }
+
+    /// Ends the pauses whose time has come.
+    pub(super) fn wake_up(&mut self) {
+        let now = self.tally.now();
+        while let Some(Reverse((until, place))) = self.pauses.peek().copied()
+            && until <= now
+        {
+            self.pauses.pop();
+            self.protocol.wake(&mut self.connections[place as usize].codec, now);
+            self.list(place as usize);
+        }
+    }
+
+    /// Whether a closed loop's user is one of those that there are now.
+    fn is_active(&self, place: usize) -> bool {
+        let Phase::Loading { from, .. } = self.phase else {
+            return false;
+        };
+        let is_there = |stages: &Stages| {
+            let users = stages.at(self.tally.now().saturating_sub(from));
+            (self.connections[place].seat as f64) < users.round()
+        };
+        self.load.stages.as_deref().is_none_or(is_there)
+    }
+
+    /// Lets the users begin that have come since the last tick.
+    pub(super) fn admit_users(&mut self) {
+        if self.load.stages.is_some() && matches!(self.load.pace, Pace::Closed) {
+            (0..self.connections.len()).for_each(|place| self.list(place));
         }
     }
 

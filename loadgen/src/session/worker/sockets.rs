@@ -378,7 +378,8 @@ impl<'a, P: Protocol> Worker<'a, P> {
         self.protocol.abandon(&mut connection.codec, Failure::Closed, &mut self.tally);
         self.close(place);
         let connection = &mut self.connections[place];
-        if matches!(self.phase, Phase::Draining { .. }) && !connection.waits() {
+        let is_needed = connection.waits() || self.protocol.in_flight(&connection.codec) > 0;
+        if matches!(self.phase, Phase::Draining { .. }) && !is_needed {
             connection.state = State::Down(Nanos::MAX);
         } else if connection.attempts > 1 {
             // A server that sends every connection away without an answer is asked less and less often.
@@ -396,7 +397,7 @@ impl<'a, P: Protocol> Worker<'a, P> {
         connection.link = None;
         connection.begun = 0;
         connection.unread = Vec::new();
-        connection.codec = self.protocol.connect_to(connection.seat, connection.server);
+        connection.codec = self.protocol.reconnect(&mut connection.codec, connection.seat, connection.server);
         connection.state = State::Down(Nanos::MAX);
     }
 }

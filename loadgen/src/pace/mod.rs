@@ -1,5 +1,7 @@
 //! When requests are sent: as soon as there is room (closed loop), or at their intended times (open loop).
 
+mod stages;
+
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -8,6 +10,8 @@ use rand_distr::Exp1;
 
 use crate::clock::{Nanos, nanos};
 use crate::workload::Source;
+
+pub use stages::{Staged, Stages};
 
 /// When the requests of a run are sent.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -132,6 +136,8 @@ const SECOND: Nanos = 1_000_000_000;
 pub struct Schedule {
     /// Where times are not those of a rate: they themselves, and which one is next.
     recorded: Option<(Arc<Recorded>, u64)>,
+    /// In place of the rate, where it changes in stages.
+    stages: Option<Arc<Stages>>,
     rate: Rate,
     arrivals: Arrivals,
     thread: f64,
@@ -152,7 +158,7 @@ impl Schedule {
         let (thread, threads) = (thread as f64, threads.max(1) as f64);
         let elapsed = rate.gap(0.0, thread).clamp(0.0, LONGEST_GAP);
         let next = began + elapsed.round() as Nanos;
-        Self { recorded: None, rate, arrivals, thread, threads, began, taken: 0, elapsed, next }
+        Self { recorded: None, stages: None, rate, arrivals, thread, threads, began, taken: 0, elapsed, next }
     }
 
     /// The same thread's schedule of recorded times, which the threads have in turns.
@@ -160,6 +166,14 @@ impl Schedule {
     pub fn of_recorded(self, recorded: Arc<Recorded>, thread: usize) -> Self {
         let number = thread as u64;
         Self { next: self.began.saturating_add(recorded.at(number)), recorded: Some((recorded, number)), ..self }
+    }
+
+    /// The same thread's schedule of a rate that changes in stages.
+    #[must_use]
+    pub fn of_stages(self, stages: Arc<Stages>) -> Self {
+        let elapsed = stages.gap(0.0, self.thread).clamp(0.0, LONGEST_GAP);
+        let next = self.began.saturating_add(elapsed.round() as Nanos);
+        Self { stages: Some(stages), elapsed, next, ..self }
     }
 
     /// When the next request is intended.
@@ -184,12 +198,15 @@ impl Schedule {
             Arrivals::Poisson => source.rng.sample(Exp1),
         };
         self.taken += 1;
-        let gap = self.rate.gap(self.elapsed, requests * self.threads);
+        let gap = match &self.stages {
+            Some(stages) => stages.gap(self.elapsed, requests * self.threads),
+            None => self.rate.gap(self.elapsed, requests * self.threads),
+        };
         // A rate of next to nothing must not overflow the clock.
         let gap = gap.clamp(1.0, LONGEST_GAP);
         self.elapsed = match (self.rate, self.arrivals) {
             // By its number, so that not even rounding adds up.
-            (Rate::Fixed(rate), Arrivals::Constant) if gap < LONGEST_GAP => {
+            (Rate::Fixed(rate), Arrivals::Constant) if self.stages.is_none() && gap < LONGEST_GAP => {
                 (self.thread + self.taken as f64 * self.threads) * 1e9 / rate
             }
             _ => self.elapsed + gap,
