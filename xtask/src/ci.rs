@@ -218,6 +218,7 @@ fn computations(xtask: &Xtask) -> Vec<Gate> {
         "--",
         "--ignored",
         "applications::",
+        "stores::",
         "vector_sets::suite",
     ];
     let computations = [
