@@ -34,7 +34,9 @@ mod text;
 pub mod vector;
 pub mod vector_set;
 
-pub use aggregate::{AggregateError, Aggregation, Fetch, KEY, Reducer, ReducerKind, Rows, SCORE, Step};
+pub use aggregate::{
+    AggregateError, Aggregation, Fetch, Fused, Fusion, Hybrid, KEY, Reducer, ReducerKind, Rows, SCORE, ScoreNames, Step,
+};
 pub use document::{Document, DocumentError, Expected, Value};
 pub use eval::{
     DistanceOrder, Explanation, Hit, Hits, IteratorKind, IteratorProfile, Level, Limits, Load, MAX_WINDOW, Profiler,

@@ -221,6 +221,7 @@ fn computations(xtask: &Xtask) -> Vec<Gate> {
         "--",
         "--ignored",
         "applications::",
+        "stores::",
         "vector_sets::suite",
     ];
     let computations = [

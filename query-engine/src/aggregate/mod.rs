@@ -1,5 +1,6 @@
 //! FT.AGGREGATE: matches become rows, which go through steps one after the other.
 
+mod hybrid;
 mod order;
 mod reducers;
 mod rows;
@@ -7,11 +8,12 @@ mod steps;
 
 use std::fmt;
 
+pub use hybrid::{Fused, Fusion, Hybrid, ScoreNames};
 pub use reducers::{Reducer, ReducerKind};
 pub use rows::Rows;
 use rows::Table;
 
-use crate::eval::{Match, SearchOptions};
+use crate::eval::{Match, Profiler, Scorer, SearchOptions};
 use crate::expr::{Datum, Expression, ExpressionError, TERMS};
 use crate::index::{Index, SortKey};
 use crate::query::Query;
@@ -113,21 +115,8 @@ impl Index {
         options: &SearchOptions<'_>,
         aggregation: &Aggregation<'_>,
     ) -> Result<Rows, AggregateError> {
-        let (mut table, is_partial) = self.table(query, options, aggregation);
-        for step in aggregation.steps {
-            table = match options.profiler {
-                Some(profiler) => profiler.step(|| {
-                    let table = steps::run(step, table);
-                    let rows = table.as_ref().map_or(0, |table| table.rows.len());
-                    (table, rows)
-                })?,
-                None => steps::run(step, table)?,
-            };
-        }
-        match table.failure {
-            Some(why) if table.rows.is_empty() => Err(why),
-            _ => Ok(Rows::new(table, is_partial)),
-        }
+        let (table, is_partial) = self.table(query, options, aggregation);
+        rows(table, is_partial, aggregation.steps, options.profiler)
     }
 
     /// A row per match, with the properties that steps name.
@@ -157,11 +146,37 @@ impl Index {
             };
             table.rows.push(table.columns.iter().zip(&fields).map(value).collect());
         });
+        if aggregation.with_scores && options.scorer == Scorer::Bm25StdNorm {
+            table.normalize(SCORE);
+        }
         table.count();
         if let Some(name) = query.nearest_name() {
             table = steps::sort(&[(name.to_owned(), true)], None, table);
         }
         (table, is_partial)
+    }
+}
+
+/// Runs a table through the steps.
+fn rows(
+    mut table: Table,
+    is_partial: bool,
+    steps: &[Step],
+    profiler: Option<&Profiler>,
+) -> Result<Rows, AggregateError> {
+    for step in steps {
+        table = match profiler {
+            Some(profiler) => profiler.step(|| {
+                let table = steps::run(step, table);
+                let rows = table.as_ref().map_or(0, |table| table.rows.len());
+                (table, rows)
+            })?,
+            None => steps::run(step, table)?,
+        };
+    }
+    match table.failure {
+        Some(why) if table.rows.is_empty() => Err(why),
+        _ => Ok(Rows::new(table, is_partial)),
     }
 }
 

@@ -27,6 +27,25 @@ impl Table {
         self.taken = (1..=self.total).collect();
     }
 
+    /// Divides a column of numbers by the greatest of them.
+    pub(super) fn normalize(&mut self, name: &str) {
+        let Some(column) = self.column(name) else { return };
+        let numbers = || {
+            self.rows.iter().filter_map(|row| match row[column] {
+                Some(Datum::Number(number)) => Some(number),
+                _ => None,
+            })
+        };
+        let greatest = numbers().fold(0.0, f64::max);
+        if greatest > 0.0 {
+            for row in &mut self.rows {
+                if let Some(Datum::Number(number)) = &mut row[column] {
+                    *number /= greatest;
+                }
+            }
+        }
+    }
+
     /// Ends behind so many rows.
     pub(super) fn fail(&mut self, rows: usize, why: AggregateError) {
         self.rows.truncate(rows);

@@ -16,6 +16,10 @@ pub enum Scorer {
     Bm25,
     /// BM25 as it is commonly defined; Redis 8's default.
     Bm25Std,
+    /// The same, stretched by a factor and mapped by the hyperbolic tangent to numbers from 0 to 1.
+    Bm25StdTanh(u32),
+    /// The same, divided by the greatest score of all documents that match.
+    Bm25StdNorm,
     /// Sums of frequencies over intersections, the greatest of unions.
     DisMax,
     /// The document's own score.
@@ -24,7 +28,7 @@ pub enum Scorer {
     Hamming,
 }
 
-/// The version whose constants BM25STD uses.
+/// The version whose constants BM25STD uses, and whose rules say which words are expanded.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Level {
     /// RediSearch 2.10: b = 0.5, and weights count for groups alone.
@@ -80,11 +84,13 @@ impl Scoring<'_> {
             Scorer::Tfidf => self.tfidf(record, doc, doc.max_frequency),
             Scorer::TfidfDocNorm => self.tfidf(record, doc, doc.length),
             Scorer::Bm25 => self.bm25(record, doc),
-            Scorer::Bm25Std => {
-                let (words, part) = self.bm25std_words(record, doc);
-                let score = f64::from(doc.score) * words;
-                let text = || format!("Final BM25 : words BM25 {words:.2} * document score {:.2}", doc.score);
-                (score, self.explain(vec![part], text))
+            // The greatest score is known at the end.
+            Scorer::Bm25Std | Scorer::Bm25StdNorm => self.bm25std_document(record, doc),
+            Scorer::Bm25StdTanh(factor) => {
+                let (score, part) = self.bm25std_document(record, doc);
+                let text =
+                    || format!("Final Normalized BM25 : tanh(stretch factor 1/{factor} * Final BM25 {score:.2})");
+                ((score / f64::from(factor)).tanh(), self.explain(vec![part], text))
             }
             Scorer::DisMax => self.dismax(record),
             Scorer::DocScore => {
@@ -195,6 +201,13 @@ impl Scoring<'_> {
 
     fn shown_weight(&self, weight: f64) -> String {
         if self.level == Level::Redis8 { format!("Weight {weight:.2} * ") } else { String::new() }
+    }
+
+    fn bm25std_document(&self, record: &Record<'_>, doc: &Doc) -> Scored {
+        let (words, part) = self.bm25std_words(record, doc);
+        let score = f64::from(doc.score) * words;
+        let text = || format!("Final BM25 : words BM25 {words:.2} * document score {:.2}", doc.score);
+        (score, self.explain(vec![part], text))
     }
 
     fn bm25std_words(&self, record: &Record<'_>, doc: &Doc) -> Scored {

@@ -183,6 +183,17 @@ struct Candidate {
     words: Vec<FoundWord>,
 }
 
+impl Candidate {
+    fn normalize(&mut self, greatest: f64) {
+        let (old, new) = (self.score, self.score / greatest);
+        self.score = new;
+        if let Some(explanation) = &mut self.explanation {
+            explanation.text =
+                format!("Final BM25STD.NORM: {new:.2} = Original Score: {old:.2} / Max Score: {greatest:.2}");
+        }
+    }
+}
+
 impl Index {
     /// Answers a query that was parsed for this index' schema.
     ///
@@ -194,7 +205,7 @@ impl Index {
             return Err(SearchError::Window);
         }
         let distances = RefCell::default();
-        let mut collector = Collector { options, kept: Vec::new(), window };
+        let mut collector = Collector { options, kept: Vec::new(), window, greatest: 0.0 };
         let (total, is_partial) = self.each_match(query, options, &distances, &mut |matches, number, doc, scoring| {
             if window > 0 {
                 collector.offer(candidate(options, scoring, matches, &distances.borrow(), number, doc));
@@ -302,10 +313,13 @@ struct Collector<'o> {
     options: &'o SearchOptions<'o>,
     kept: Vec<Candidate>,
     window: usize,
+    /// The greatest score of all that were offered.
+    greatest: f64,
 }
 
 impl Collector<'_> {
     fn offer(&mut self, candidate: Candidate) {
+        self.greatest = self.greatest.max(candidate.score);
         self.kept.push(candidate);
         // Sorting out at twice the window costs a constant per document, as a heap does, and moves less.
         if self.kept.len() >= self.window.saturating_mul(2).max(64) {
@@ -327,6 +341,10 @@ impl Collector<'_> {
             self.cut();
         }
         self.kept.sort_unstable_by(|one, other| order(options, one, other));
+        if options.scorer == Scorer::Bm25StdNorm && self.greatest > 0.0 {
+            let greatest = self.greatest;
+            self.kept.iter_mut().for_each(|candidate| candidate.normalize(greatest));
+        }
         self.kept
     }
 }

@@ -2,26 +2,32 @@
 
 use super::QueryError;
 use super::node::{Kind, Node};
-use crate::schema::Schema;
+use crate::eval::Level;
+use crate::schema::{ALL_FIELDS, FieldKind, FieldMask, Schema};
 use crate::text::{Language, STEM_PREFIX, StemBuffer, phonetic};
 
-/// Expands all words below unions and intersections, also those of NOSTEM fields; those of exact phrases, tags, negations and
-/// optional parts stay.
-pub(super) fn expand(root: &mut Node, schema: &Schema, language: Language) -> Result<(), QueryError> {
-    expand_node(root, schema, &StemBuffer::new(language))
+/// Expands all words but those of exact phrases and tags. RediSearch 2.10 also leaves those of negations and optional parts, Redis 8 those
+/// of NOSTEM fields.
+pub(super) fn expand(root: &mut Node, schema: &Schema, level: Level, language: Language) -> Result<(), QueryError> {
+    expand_node(root, (schema, level), &StemBuffer::new(language))
 }
 
-fn expand_node(node: &mut Node, schema: &Schema, stemmer: &StemBuffer) -> Result<(), QueryError> {
-    if node.verbatim {
+fn expand_node(node: &mut Node, place: (&Schema, Level), stemmer: &StemBuffer) -> Result<(), QueryError> {
+    let (schema, level) = place;
+    if node.verbatim || level == Level::Redis8 && !has_stems(schema, node.fields) {
         return Ok(());
     }
     match &node.kind {
         Kind::Token { text, .. } if !text.is_empty() => expand_token(node, schema, stemmer),
-        Kind::Phrase { exact: false } | Kind::Union | Kind::Vector(_) => {
-            node.children.iter_mut().try_for_each(|child| expand_node(child, schema, stemmer))
-        }
-        _ => Ok(()),
+        Kind::Not | Kind::Optional if level == Level::Search210 => Ok(()),
+        Kind::Phrase { exact: true } | Kind::Tag { .. } => Ok(()),
+        _ => node.children.iter_mut().try_for_each(|child| expand_node(child, place, stemmer)),
     }
+}
+
+/// True if one of these fields is indexed by stems.
+fn has_stems(schema: &Schema, fields: FieldMask) -> bool {
+    fields == ALL_FIELDS || schema.masked(fields).any(|field| matches!(field.kind, FieldKind::Text { stem: true, .. }))
 }
 
 fn expand_token(node: &mut Node, schema: &Schema, stemmer: &StemBuffer) -> Result<(), QueryError> {

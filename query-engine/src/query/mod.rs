@@ -14,9 +14,11 @@ pub(crate) use explain::pattern_without_escapes;
 pub(crate) use node::{HybridPolicy, Kind, Near, Node, VectorQuery};
 pub(crate) use number::{general, significant};
 
-use crate::schema::Schema;
+use crate::eval::Level;
+use crate::schema::{FieldKind, Schema};
 use crate::shape::ShapeError;
 use crate::text::Language;
+use crate::vector::Metric;
 
 /// A version of the query language. Dialects 3 and 4 parse queries as 2 does; they differ in the form of results.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -48,6 +50,8 @@ pub struct ParseOptions<'p> {
     pub is_near: bool,
     /// The query is explained, so a vector may have another size than those of its field.
     pub explains: bool,
+    /// The version whose rules say which words are expanded.
+    pub level: Level,
 }
 
 impl Default for ParseOptions<'_> {
@@ -62,6 +66,7 @@ impl Default for ParseOptions<'_> {
             max_leaves: 65_536,
             is_near: false,
             explains: false,
+            level: Level::default(),
         }
     }
 }
@@ -80,7 +85,7 @@ impl Query {
     pub fn parse(text: &[u8], schema: &Schema, options: &ParseOptions<'_>) -> Result<Self, QueryError> {
         let mut root = parser::parse(text, schema, options)?;
         if !options.verbatim {
-            expand::expand(&mut root, schema, options.language.unwrap_or(schema.language))?;
+            expand::expand(&mut root, schema, options.level, options.language.unwrap_or(schema.language))?;
         }
         Ok(Self { root })
     }
@@ -131,6 +136,34 @@ impl Query {
         match &self.root.kind {
             Kind::Vector(query) if matches!(query.near, Near::Nearest { .. }) => query.yields.as_deref(),
             _ => None,
+        }
+    }
+
+    /// Returns true if it compares vectors.
+    #[must_use]
+    pub fn has_vectors(&self) -> bool {
+        let mut open = vec![&self.root];
+        while let Some(node) = open.pop() {
+            if matches!(node.kind, Kind::Vector(_)) {
+                return true;
+            }
+            open.extend(&node.children);
+        }
+        false
+    }
+
+    /// The metric of the vectors that the query as a whole compares.
+    pub(crate) fn metric(&self, schema: &Schema) -> Option<Metric> {
+        let mut node = &self.root;
+        loop {
+            if let Kind::Vector(query) = &node.kind {
+                return match schema.field(query.field.id?).kind {
+                    FieldKind::Vector(options) => Some(options.metric),
+                    _ => None,
+                };
+            }
+            // FILTER stands before a range.
+            node = node.children.last()?;
         }
     }
 

@@ -83,7 +83,7 @@ pub struct Recent {
 }
 
 /// Most rows that a table may have: sets of commands are bits of this width.
-pub const MAX_ROWS: usize = 512;
+pub const MAX_ROWS: usize = 576;
 
 impl Registry {
     /// The table of these rows, which [`index`] has put into `index`.

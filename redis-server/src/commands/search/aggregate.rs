@@ -1,8 +1,9 @@
 //! FT.AGGREGATE.
 
+use std::collections::HashSet;
 use std::sync::atomic::Ordering::Relaxed;
 
-use query_engine::{Aggregation, Datum, Index, KEY, Profiler, Query, Reducer, Rows, SCORE, SearchOptions, Step};
+use query_engine::{Aggregation, Datum, Index, KEY, MAX_WINDOW, Profiler, Reducer, Rows, SCORE, SearchOptions, Step};
 
 use super::find::not_loaded;
 use super::load::Loader;
@@ -13,6 +14,7 @@ use super::words::Words;
 use super::{cursor, expand};
 use crate::command::{Args, Result};
 use crate::exec::core::Ctx;
+use crate::keyspace::Entry;
 use crate::protocol::error::Error;
 use crate::search::{Definition, SearchIndex, Source};
 
@@ -64,40 +66,16 @@ pub(super) fn run(
     let loader = Loader::new(cx, cx.instance(), &definition, request.common.dialect, deadline);
     let mut load: Vec<String> = request.load.iter().map(|(name, _)| name.clone()).collect();
     if request.loads_all {
-        all_names(&engine, &query, &options, &loader, &mut load);
+        let all = SearchOptions { limit: MAX_WINDOW, ..options };
+        let hits = engine.search(&query, &all).map_or_else(|_| Vec::new(), |found| found.hits);
+        all_names(hits.iter().map(|hit| &*hit.id), &loader, &mut load);
     }
     let steps = all_steps(request, &load);
     let options = SearchOptions { profiler, ..options };
     let by_steps = |name: &&String| request.load.iter().all(|(known, _)| known != *name);
     let made = load.iter().filter(by_steps).map(String::as_str).chain(query.distance_names());
     check_names(&engine, definition.source, request, made.collect())?;
-    let fetch = |id: &[u8], name: &str| {
-        let alias = request.load.iter().find(|(known, _)| known == name);
-        let source = alias.map_or(name.as_bytes(), |(_, field)| field);
-        loader
-            .read(id, |entry| {
-                let is_named = request.load.iter().any(|(known, _)| known == name);
-                let shows_text = is_named || request.loads_all;
-                let text = || loader.field(entry, source).map(Datum::text);
-                if source == KEY.as_bytes() {
-                    return Some(Datum::text(id));
-                }
-                let whole = request.loads_all && source == b"$";
-                if whole {
-                    return loader.all(entry).into_iter().next().map(|(_, text)| Datum::text(text));
-                }
-                let value = loader.value(entry, source);
-                match value {
-                    _ if loader.lists_values() => value,
-                    // A loaded value is shown as it stands in the document. A number that LOAD names is one, those of `LOAD *` are texts.
-                    Some(Datum::Number(_)) if is_named || !request.loads_all => value,
-                    None => value,
-                    Some(_) if shows_text => text(),
-                    value => value,
-                }
-            })
-            .flatten()
-    };
+    let fetch = |id: &[u8], name: &str| fetched(request, &loader, id, name);
     let aggregation = Aggregation {
         steps: &steps,
         load: &load,
@@ -129,13 +107,35 @@ fn json_columns(definition: &Definition, request: &Request<'_>, rows: &Rows) -> 
     rows.columns().iter().map(is_json).collect()
 }
 
-/// The names of all fields of the documents that a query finds, for `LOAD *`.
-fn all_names(engine: &Index, query: &Query, options: &SearchOptions<'_>, loader: &Loader<'_>, names: &mut Vec<String>) {
-    let options = SearchOptions { limit: query_engine::MAX_WINDOW, ..*options };
-    let Ok(found) = engine.search(query, &options) else { return };
-    let mut known: std::collections::HashSet<Vec<u8>> = names.iter().map(|name| name.clone().into_bytes()).collect();
-    for hit in &found.hits {
-        for (name, _) in loader.read(&hit.id, |entry| loader.all(entry)).unwrap_or_default() {
+/// A document's property as steps read it.
+pub(super) fn fetched(request: &Request<'_>, loader: &Loader<'_>, id: &[u8], name: &str) -> Option<Datum> {
+    let alias = request.load.iter().find(|(known, _)| known == name);
+    let source = alias.map_or(name.as_bytes(), |(_, field)| field);
+    let read = |entry: &Entry| {
+        let is_named = alias.is_some();
+        if source == KEY.as_bytes() {
+            return Some(Datum::text(id));
+        }
+        if request.loads_all && source == b"$" {
+            return loader.all(entry).into_iter().next().map(|(_, text)| Datum::text(text));
+        }
+        let value = loader.value(entry, source);
+        match value {
+            _ if loader.lists_values() => value,
+            // A loaded value is shown as it stands in the document. A number that LOAD names is one, those of `LOAD *` are texts.
+            Some(Datum::Number(_)) if is_named || !request.loads_all => value,
+            Some(_) if is_named || request.loads_all => loader.field(entry, source).map(Datum::text),
+            value => value,
+        }
+    };
+    loader.read(id, read).flatten()
+}
+
+/// The names of all fields of documents, for `LOAD *`.
+pub(super) fn all_names<'i>(ids: impl Iterator<Item = &'i [u8]>, loader: &Loader<'_>, names: &mut Vec<String>) {
+    let mut known: HashSet<Vec<u8>> = names.iter().map(|name| name.clone().into_bytes()).collect();
+    for id in ids {
+        for (name, _) in loader.read(id, |entry| loader.all(entry)).unwrap_or_default() {
             if known.insert(name.clone()) {
                 names.push(String::from_utf8_lossy(&name).into_owned());
             }
@@ -144,7 +144,12 @@ fn all_names(engine: &Index, query: &Query, options: &SearchOptions<'_>, loader:
 }
 
 /// Refuses a property that neither the schema has, nor LOAD, nor the query's distances, nor a step before.
-fn check_names<'a>(engine: &Index, source: Source, request: &'a Request<'_>, mut made: Vec<&'a str>) -> Result {
+pub(super) fn check_names<'a>(
+    engine: &Index,
+    source: Source,
+    request: &'a Request<'_>,
+    mut made: Vec<&'a str>,
+) -> Result {
     let mut is_grouped = false;
     // A step that reads properties by itself loads those of the schema; behind a group there are its own alone.
     let check = |name: &str, made: &[&str], is_grouped: bool| {

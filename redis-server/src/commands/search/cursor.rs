@@ -65,16 +65,7 @@ fn show(reply: &mut Reply, rows: &mut Rows, count: usize, (entries, json): (usiz
             reply.map(2);
             reply.simple("extra_attributes");
         }
-        let columns = rows.columns().iter().zip(values).enumerate();
-        let given = columns.filter_map(|(at, (name, value))| Some((at, name, value.as_ref()?)));
-        reply.map(given.clone().count());
-        for (at, name, value) in given {
-            reply.bulk(name.as_bytes());
-            match json {
-                Some(json) => expand::datum(reply, value, json.get(at).copied().unwrap_or(false)),
-                None => datum(reply, value),
-            }
-        }
+        properties(reply, rows.columns(), values, json);
         if is_map {
             reply.simple("values");
             reply.array(0);
@@ -85,6 +76,20 @@ fn show(reply: &mut Reply, rows: &mut Rows, count: usize, (entries, json): (usiz
         show::end_map(reply, rows.is_partial(), failure.as_deref());
     }
     piece.len()
+}
+
+/// Writes the properties that a row has.
+pub(super) fn properties(reply: &mut Reply, columns: &[String], values: &[Option<Datum>], json: Option<&[bool]>) {
+    let columns = columns.iter().zip(values).enumerate();
+    let given = columns.filter_map(|(at, (name, value))| Some((at, name, value.as_ref()?)));
+    reply.map(given.clone().count());
+    for (at, name, value) in given {
+        reply.bulk(name.as_bytes());
+        match json {
+            Some(json) => expand::datum(reply, value, json.get(at).copied().unwrap_or(false)),
+            None => datum(reply, value),
+        }
+    }
 }
 
 /// Writes the answer of rows whose content is not wanted.

@@ -150,7 +150,7 @@ impl<'a> Request<'a> {
 }
 
 /// A property's name in the query language.
-fn escaped(name: &[u8]) -> String {
+pub(super) fn escaped(name: &[u8]) -> String {
     let name = String::from_utf8_lossy(name);
     let name = name.strip_prefix('@').unwrap_or(&name);
     let escape = |c: char| if c.is_alphanumeric() || c == '_' { c.to_string() } else { format!("\\{c}") };

@@ -10,6 +10,7 @@ mod expand;
 mod explain;
 mod fields;
 mod find;
+mod hybrid;
 mod info;
 mod legacy;
 mod load;
@@ -73,7 +74,7 @@ pub(super) static FAMILY: Family = Family { group: "search", category: Categorie
     cmd("ft._createifnx",     -4, legacy::create_if_new,  GROW,  &[]).locks(Footprint::Free),
     query(cmd("ft._dropifx",  -2, legacy::drop_if_there,  WRITE, &[])),
     query(cmd("ft._dropindexifx", -2, legacy::drop_index_if_there, WRITE, &[])),
-    query(cmd("ft._list",      1, catalog::list,          READ,  &[])),
+    query(cmd("ft._list",      1, catalog::list,          READ,  &[]).also(Categories::ADMIN)),
     cmd("ft.add",             -4, legacy::add,            GROW,  &[write(2).flags("RW update")]),
     query(cmd("ft.aggregate", -3, aggregate::aggregate,   READ,  &[])),
     cmd("ft.aliasadd",         3, catalog::alias_add,     GROW,  &[]).locks(Footprint::Free),
@@ -93,6 +94,7 @@ pub(super) static FAMILY: Family = Family { group: "search", category: Categorie
     query(cmd("ft.explain",   -3, explain::explain,       READ,  &[])),
     query(cmd("ft.explaincli", -3, explain::explain_cli,  READ,  &[])),
     query(cmd("ft.get",        3, legacy::get,            READ,  &[])),
+    query(cmd("ft.hybrid",    -3, hybrid::hybrid,         READ,  &[])),
     query(cmd("ft.info",       2, info::info,             READ,  &[])),
     query(cmd("ft.mget",      -3, legacy::mget,           READ,  &[])),
     query(cmd("ft.profile",   -5, profile::profile,       READ,  &[])),

@@ -38,7 +38,20 @@ pub(super) struct CursorOptions {
 impl<'a> Request<'a> {
     /// Reads the arguments behind the query's.
     pub(super) fn parse(cx: &Ctx<'_>, query: &'a [u8], mut words: Words<'a>) -> Result<Self> {
-        let mut request = Self {
+        let mut request = Self::new(cx, query);
+        let most = cx.instance().search.options.max_rows.load(Relaxed);
+        while !words.is_empty() {
+            if !request.common.take(&mut words)? {
+                request.take(&mut words, most)?;
+            }
+        }
+        request.complete(cx.reply.is_resp3())?;
+        Ok(request)
+    }
+
+    /// A call without options.
+    pub(super) fn new(cx: &Ctx<'_>, query: &'a [u8]) -> Self {
+        Self {
             query,
             common: Common::new(cx),
             steps: Vec::new(),
@@ -47,19 +60,18 @@ impl<'a> Request<'a> {
             with_scores: false,
             no_content: false,
             cursor: None,
-        };
-        let most = cx.instance().search.options.max_rows.load(Relaxed);
-        while !words.is_empty() {
-            if !request.common.take(&mut words)? {
-                request.take(&mut words, most)?;
-            }
         }
-        request.common.complete(cx.reply.is_resp3())?;
-        request.bound_sorts();
-        Ok(request)
     }
 
-    fn take(&mut self, words: &mut Words<'a>, most: u64) -> Result {
+    /// Behind all options.
+    pub(super) fn complete(&mut self, is_resp3: bool) -> Result {
+        self.common.complete(is_resp3)?;
+        self.bound_sorts();
+        Ok(())
+    }
+
+    /// Takes an option that FT.SEARCH does not have.
+    pub(super) fn take(&mut self, words: &mut Words<'a>, most: u64) -> Result {
         let position = words.at() - 2;
         match () {
             () if words.take("LOAD") => self.take_load(words)?,

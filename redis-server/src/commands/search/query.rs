@@ -26,6 +26,7 @@ pub(super) struct Common<'a> {
     pub(super) keep_stop_words: bool,
     pub(super) language: Option<Language>,
     pub(super) scorer: Option<Scorer>,
+    level: Level,
     timeout_ms: u64,
     params: Vec<(&'a str, &'a [u8])>,
     pub(super) slop: Option<u32>,
@@ -45,6 +46,7 @@ impl<'a> Common<'a> {
             keep_stop_words: false,
             language: None,
             scorer: None,
+            level: if cx.config().level().redis_version().starts_with('8') { Level::Redis8 } else { Level::Search210 },
             timeout_ms: options.timeout_ms.load(Relaxed),
             params: Vec::new(),
             slop: None,
@@ -130,12 +132,22 @@ impl<'a> Common<'a> {
         Ok(())
     }
 
+    /// The value of a parameter.
+    pub(super) fn param(&self, name: &str) -> Option<&'a [u8]> {
+        self.params.iter().find(|(known, _)| *known == name).map(|(_, value)| *value)
+    }
+
     pub(super) fn deadline(&self) -> Deadline {
         Deadline::after(self.timeout_ms)
     }
 
     /// Reads a query for an index.
     pub(super) fn parse(&self, index: &Index, text: &[u8]) -> Result<Query> {
+        self.parse_with(index, text, if self.query_dialect >= 2 { &self.params } else { &[] })
+    }
+
+    /// [`Self::parse`] with these parameters.
+    pub(super) fn parse_with(&self, index: &Index, text: &[u8], params: &[(&str, &[u8])]) -> Result<Query> {
         let options = ParseOptions {
             dialect: match self.query_dialect {
                 ..=1 => Dialect::One,
@@ -143,12 +155,13 @@ impl<'a> Common<'a> {
                 3 => Dialect::Three,
                 _ => Dialect::Four,
             },
-            params: if self.query_dialect >= 2 { &self.params } else { &[] },
+            params,
             language: self.language,
             verbatim: self.verbatim,
             keep_stop_words: self.keep_stop_words,
             is_near: self.slop.is_some() || self.in_order,
             explains: self.explains,
+            level: self.level,
             ..ParseOptions::default()
         };
         Query::parse(text, index.schema(), &options).map_err(|error| Error::Message(error.to_string()))
@@ -156,10 +169,10 @@ impl<'a> Common<'a> {
 
     /// How matches are found and scored.
     pub(super) fn options<'o>(&self, cx: &Ctx<'_>, is_over: &'o dyn Fn() -> bool) -> SearchOptions<'o> {
-        let is_redis_8 = cx.config().level().redis_version().starts_with('8');
+        let default = if self.level == Level::Redis8 { Scorer::Bm25Std } else { Scorer::Tfidf };
         SearchOptions {
-            scorer: self.scorer.unwrap_or(if is_redis_8 { Scorer::Bm25Std } else { Scorer::Tfidf }),
-            level: if is_redis_8 { Level::Redis8 } else { Level::Search210 },
+            scorer: self.scorer.unwrap_or(default),
+            level: self.level,
             slop: self.slop,
             in_order: self.in_order,
             limits: cx.instance().search.options.limits(),
@@ -188,12 +201,17 @@ pub(super) fn check_time(cx: &Ctx<'_>, is_partial: bool) -> Result {
     if fails { Err(TIME_IS_OVER) } else { Ok(()) }
 }
 
-fn scorer(name: &str) -> Result<Scorer> {
+/// RediSearch's default of BM25STD_TANH_FACTOR.
+const TANH_FACTOR: u32 = 4;
+
+pub(super) fn scorer(name: &str) -> Result<Scorer> {
     Ok(match name {
         "TFIDF" => Scorer::Tfidf,
         "TFIDF.DOCNORM" => Scorer::TfidfDocNorm,
         "BM25" => Scorer::Bm25,
         "BM25STD" => Scorer::Bm25Std,
+        "BM25STD.NORM" => Scorer::Bm25StdNorm,
+        "BM25STD.TANH" => Scorer::Bm25StdTanh(TANH_FACTOR),
         "DISMAX" => Scorer::DisMax,
         "DOCSCORE" => Scorer::DocScore,
         "HAMMING" => Scorer::Hamming,

@@ -6,5 +6,6 @@ mod crates;
 pub(crate) mod languages;
 mod newer;
 mod shake;
+mod stores;
 mod suites;
 mod tools;

@@ -1,7 +1,7 @@
 //! Client libraries' own tests of commands that the genuine server is too old for: ours alone runs them, and what fails is named.
 
 use std::collections::BTreeSet;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::thread;
 
@@ -12,18 +12,18 @@ use crate::support::server::Server;
 use crate::support::until;
 
 /// Tests that our server runs.
-struct Newer {
-    tests: Tests,
+pub(super) struct Newer {
+    pub(super) tests: Tests,
     /// The server that they expect: its `compatibility`.
-    level: &'static str,
+    pub(super) level: &'static str,
     /// Those that the library can be told.
-    protocols: &'static [&'static str],
+    pub(super) protocols: &'static [&'static str],
     /// Whether they want a cluster, too: a node that has all slots.
-    cluster: bool,
+    pub(super) cluster: bool,
     /// Tests that fail, and why. A name that ends with `*` stands for all that begin so, of which at least one fails.
-    known: &'static [(&'static str, &'static str)],
+    pub(super) known: &'static [(&'static str, &'static str)],
     /// Fewer tests than this that pass are no verdict: the suite has hardly run.
-    least: usize,
+    pub(super) least: usize,
 }
 
 /// Those in `test_hash.py` that want a newer server than 7.0: they wait for fields to expire, most of the time.
@@ -194,13 +194,11 @@ impl Newer {
     }
 }
 
-#[test]
-fn own_tests_of_newer_commands() {
-    let all = [REDIS_PY_HASHES, REDIS_PY, GO_REDIS, GLIDE];
-    let installed = all.iter().filter_map(|newer| Some((newer, newer.tests.installed()?)));
-    let runs: Vec<_> = installed
-        .flat_map(|(newer, folder)| newer.protocols.iter().map(move |protocol| (newer, folder.clone(), *protocol)))
-        .collect();
+/// Tests, the folder that they are in, and a protocol.
+pub(super) type Run<'n> = (&'n Newer, PathBuf, &'static str);
+
+/// Runs tests, and those again that fail and are not known to.
+pub(super) fn check(runs: &[Run<'_>]) {
     thread::scope(|scope| {
         // Each run sleeps most of its time: all of them take little longer than one.
         let started = runs.iter().map(|(newer, folder, protocol)| scope.spawn(move || newer.run(folder, protocol)));
@@ -219,4 +217,14 @@ fn own_tests_of_newer_commands() {
             assert!(complaints.is_empty(), "{}, RESP{protocol}: {complaints:#?}", newer.tests.name);
         }
     });
+}
+
+#[test]
+fn own_tests_of_newer_commands() {
+    let all = [REDIS_PY_HASHES, REDIS_PY, GO_REDIS, GLIDE];
+    let installed = all.iter().filter_map(|newer| Some((newer, newer.tests.installed()?)));
+    let runs: Vec<Run<'_>> = installed
+        .flat_map(|(newer, folder)| newer.protocols.iter().map(move |protocol| (newer, folder.clone(), *protocol)))
+        .collect();
+    check(&runs);
 }

@@ -7,6 +7,7 @@ mod hostile;
 mod judged;
 mod kills;
 mod model;
+mod newer;
 mod phonetic;
 mod recorded;
 mod shapes;
