@@ -62,6 +62,7 @@ fn outcome(answers: u64) -> Outcome {
         bytes_received: 0,
         bytes_sent: 0,
         deliveries: None,
+        iterations: None,
         redirects: None,
         openings: None,
         fairness: Fairness::default(),
