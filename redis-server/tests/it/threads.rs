@@ -49,7 +49,7 @@ fn has_logged(process: &Process, text: &str) {
     until(text, || process.log().contains(text));
 }
 
-/// What such a panic says in the log.
+/// The log line of such a panic.
 fn panic_of(thread: &str) -> String {
     format!("DEBUG PANIC asked the thread {thread} to panic")
 }

@@ -43,7 +43,11 @@ const PROGRAMS: [Program; 6] = [
     program("grpc-server", "grpc-server", "gritstone-grpc"),
     program("grpc-client", "grpc-server", "gritstone-grpc-client"),
     Program { completes: true, ..program("loadgen", "loadgen", "gritstone-loadgen") },
-    Program { completes: true, features: "echonet-lite/cli", ..program("echonet", "echonet-lite", "gritstone-echonet") },
+    Program {
+        completes: true,
+        features: "echonet-lite/cli",
+        ..program("echonet", "echonet-lite", "gritstone-echonet")
+    },
 ];
 
 /// Where the units say that programs are.

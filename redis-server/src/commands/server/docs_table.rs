@@ -197,7 +197,7 @@ pub(super) const DOCS: &[Doc] = &[
     doc("ft.explain", "1.0.0", "O(1)", "Returns the tree of a query", "index query [DIALECT dialect:i]"),
     doc("ft.explaincli", "1.0.0", "O(1)", "Returns the tree of a query in lines", "index query [DIALECT dialect:i]"),
     doc("ft.get", "1.0.0", "O(1)", "Returns a document; use HGETALL", "index document"),
-    doc("ft.hybrid", "8.4.0", "O(N+M)", "Merges the answers of a text query and of a vector query", "index <SEARCH search=<query [SCORER scorer] [YIELD_SCORE_AS name]>> <VSIM vsim=<field vector [FILTER filter]>> [step...]"),
+    doc("ft.hybrid", "8.4.0", "O(N+M)", "Merges the answers of a text query and of a vector query", "index search=<SEARCH query [SCORER scorer] [YIELD_SCORE_AS name]> vsim=<VSIM field vector [FILTER filter]> [step...]"),
     doc("ft.info", "1.0.0", "O(1)", "Describes an index", "index"),
     doc("ft.mget", "1.0.0", "O(N)", "Returns documents; use HGETALL", "index document..."),
     doc("ft.profile", "2.2.0", "O(N)", "Runs a query and tells how long it took", "index querytype=(SEARCH|AGGREGATE) [LIMITED] QUERY query..."),
