@@ -153,7 +153,7 @@ fn sequence<'a>(rest: &mut &'a str) -> Vec<Arg<'a>> {
     let mut arguments = Vec::new();
     loop {
         *rest = rest.trim_start_matches([' ', '|']);
-        // What the notation does not know ends it, too: a test reads every row.
+        // Characters without a meaning end it, too: a test reads every row.
         if rest.is_empty() || rest.starts_with([')', '>', ']', '<', '(']) {
             return arguments;
         }
