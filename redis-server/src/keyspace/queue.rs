@@ -13,46 +13,50 @@ const TURN: u32 = 1 << 16;
 #[derive(Default)]
 pub(super) struct Queue(AtomicU32);
 
-/// The place where readers wait for a turn, of any shard of a database.
+/// All queues of a database: how many writers wait in them, and the place where readers wait for a turn.
 #[derive(Default)]
-pub(super) struct Readers {
+pub(super) struct Line {
+    writers: AtomicU32,
     lock: Mutex<()>,
     turn_taken: Condvar,
 }
 
+impl Line {
+    /// Whether a writer waits, for any shard: each reader looks at this.
+    #[inline]
+    pub(super) fn has_writers(&self) -> bool {
+        self.writers.load(Relaxed) != 0
+    }
+}
+
 impl Queue {
     /// Whether no writer waits.
-    #[inline]
     pub(super) fn is_empty(&self) -> bool {
         self.0.load(Relaxed).is_multiple_of(TURN)
     }
 
     /// A reader comes: it waits until a writer that waits has the lock, if there is one.
-    #[inline]
-    pub(super) fn let_pass(&self, readers: &Readers) {
-        if !self.is_empty() {
-            self.wait(readers);
+    pub(super) fn let_pass(&self, line: &Line) {
+        if self.is_empty() {
+            return;
         }
-    }
-
-    #[cold]
-    fn wait(&self, readers: &Readers) {
         let turn = self.0.load(Relaxed) / TURN;
-        let lock = readers.lock.lock().unwrap_or_else(PoisonError::into_inner);
+        let lock = line.lock.lock().unwrap_or_else(PoisonError::into_inner);
         let waits = |(): &mut ()| !self.is_empty() && self.0.load(Relaxed) / TURN == turn;
-        drop(readers.turn_taken.wait_while(lock, waits));
+        drop(line.turn_taken.wait_while(lock, waits));
     }
 
     /// A writer comes that has found the shard locked: `lock` waits for it.
-    #[cold]
-    pub(super) fn write<R>(&self, readers: &Readers, lock: impl FnOnce() -> R) -> R {
+    pub(super) fn write<R>(&self, line: &Line, lock: impl FnOnce() -> R) -> R {
         self.0.fetch_add(1, Relaxed);
+        line.writers.fetch_add(1, Relaxed);
         let locked = lock();
         // One writer less, and one turn more.
         self.0.fetch_add(TURN - 1, Relaxed);
+        line.writers.fetch_sub(1, Relaxed);
         // A reader is either before its look at the state, or waits to be told.
-        drop(readers.lock.lock());
-        readers.turn_taken.notify_all();
+        drop(line.lock.lock());
+        line.turn_taken.notify_all();
         locked
     }
 }
@@ -68,16 +72,16 @@ mod tests {
     /// Readers that come while a writer waits are behind it, and all of them come in then.
     #[test]
     fn readers_let_one_writer_pass() {
-        let (queue, readers, lock) = (Queue::default(), Readers::default(), RwLock::new(0));
+        let (queue, line, lock) = (Queue::default(), Line::default(), RwLock::new(0));
         let came = AtomicUsize::new(0);
         thread::scope(|scope| {
             let first = lock.read().unwrap();
-            let writer = scope.spawn(|| *queue.write(&readers, || lock.write().unwrap()) = 1);
+            let writer = scope.spawn(|| *queue.write(&line, || lock.write().unwrap()) = 1);
             while queue.is_empty() {
                 thread::yield_now();
             }
             let read = || {
-                queue.let_pass(&readers);
+                queue.let_pass(&line);
                 assert_eq!(*lock.read().unwrap(), 1, "the writer was first");
                 came.fetch_add(1, Relaxed);
             };
@@ -92,10 +96,10 @@ mod tests {
     /// Turns are counted beyond what the state holds.
     #[test]
     fn turns_begin_again() {
-        let (queue, readers) = (Queue(AtomicU32::new(u32::MAX - TURN + 1)), Readers::default());
-        queue.write(&readers, || assert!(!queue.is_empty()));
+        let (queue, line) = (Queue(AtomicU32::new(u32::MAX - TURN + 1)), Line::default());
+        queue.write(&line, || assert!(!queue.is_empty()));
         assert!(queue.is_empty());
         let queue = Arc::new(queue);
-        queue.let_pass(&readers);
+        queue.let_pass(&line);
     }
 }

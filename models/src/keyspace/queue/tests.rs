@@ -57,7 +57,7 @@ impl Lock {
 struct Shard {
     lock: Lock,
     queue: Queue,
-    readers: Readers,
+    line: Line,
     reads: AtomicUsize,
     /// Reads that may begin while a writer waits.
     most: usize,
@@ -65,7 +65,9 @@ struct Shard {
 
 impl Shard {
     fn read(&self) {
-        self.queue.let_pass(&self.readers);
+        if self.line.has_writers() {
+            self.queue.let_pass(&self.line);
+        }
         self.lock.read();
         self.reads.fetch_add(1, Seq);
         self.lock.unlock();
@@ -73,7 +75,7 @@ impl Shard {
 
     fn write(&self) {
         if !self.lock.try_write() {
-            self.queue.write(&self.readers, || {
+            self.queue.write(&self.line, || {
                 let before = self.reads.load(Seq);
                 self.lock.write();
                 let passed = self.reads.load(Seq) - before;
@@ -96,7 +98,7 @@ fn scene(writers: usize) {
     let readers: Vec<_> = (0..READERS).map(|_| spawn(Shard::read, 4)).collect();
     let writers: Vec<_> = (0..writers).map(|_| spawn(Shard::write, WRITES)).collect();
     readers.into_iter().chain(writers).for_each(|thread| thread.join().unwrap());
-    assert!(shard.queue.is_empty());
+    assert!(shard.queue.is_empty() && !shard.line.has_writers());
 }
 
 #[test]
