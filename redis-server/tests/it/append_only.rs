@@ -245,22 +245,6 @@ fn messages_that_are_added_once_are_known_after_a_restart_and_a_rewrite() {
     }
 }
 
-/// FLUSHALL saves a snapshot: once, and not again for each one that is loaded.
-#[test]
-fn a_loaded_flushall_saves_nothing() {
-    let mut server = Process::start("aof-flushall", &[("appendonly", "yes")]);
-    let snapshot = server.folder.join("dump.rdb");
-    assert_eq!(said(&server, "SET a 1"), "OK");
-    assert_eq!(said(&server, "FLUSHALL"), "OK");
-    assert_eq!(said(&server, "SET b 2"), "OK");
-    fs::remove_file(&snapshot).unwrap();
-    server.signal(Signal::KILL);
-    server.ended();
-    server.restart();
-    assert!(!snapshot.exists());
-    assert_eq!(ask(&mut server.connect(), &["EXISTS", "a", "b"]), Value::Int(1));
-}
-
 #[test]
 fn it_is_turned_on_and_off_while_the_server_runs() {
     let mut server = Process::start("aof-on", &[("save", ""), DEBUG]);

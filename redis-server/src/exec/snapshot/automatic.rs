@@ -102,10 +102,9 @@ pub fn job(instance: &Instance) -> Job {
 }
 
 /// A client has emptied all databases. A snapshot in the making is of no use any more, and the file's data must not come back: returns
-/// whether the file is to be written anew, at once. While an append-only file is loaded it need not be: the data behind the command comes, too.
+/// whether the file is to be written anew, at once.
 pub fn flushed(instance: &Instance) -> bool {
     instance.background.abort(Purpose::Snapshot);
     instance.background.abort(Purpose::Replicas);
-    let is_automatic = instance.snapshots.is_automatic() && !instance.config.save_points().is_empty();
-    is_automatic && !instance.exclusive.is_loading()
+    instance.snapshots.is_automatic() && !instance.config.save_points().is_empty()
 }
