@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, bail, ensure};
 
 use super::frames::{DATA, END_HEADERS, END_STREAM, GOAWAY, HEADERS, WINDOW_UPDATE, frame, head, parse, preface};
 use super::http3;
@@ -121,11 +121,14 @@ fn ask(is_over: &AtomicBool, mut once: impl FnMut() -> Result<()>) -> Result<Vec
 }
 
 struct Client {
+    addr: SocketAddr,
     stream: TcpStream,
     speech: Speech,
     /// Of HTTP/2, the next one.
     number: u32,
     read: Vec<u8>,
+    /// True once the server has ended the connection in peace.
+    is_ended: bool,
 }
 
 impl Client {
@@ -138,14 +141,28 @@ impl Client {
             // Its answers never have to wait for a window.
             stream.write_all(&frame(WINDOW_UPDATE, 0, 0, &(1_u32 << 30).to_be_bytes()))?;
         }
-        Ok(Self { stream, speech, number: 1, read: Vec::new() })
+        Ok(Self { addr, stream, speech, number: 1, read: Vec::new(), is_ended: false })
     }
 
+    /// A connection may end in peace, as when its client had no turn for long: every client asks again on another one.
     fn ask(&mut self) -> Result<()> {
+        if !self.is_ended && self.is_served()? {
+            return Ok(());
+        }
+        *self = Self::connect(self.addr, self.speech)?;
+        ensure!(self.is_served()?, "GOAWAY 0 to the first request of a connection");
+        Ok(())
+    }
+
+    /// Asks; false if the server ends the connection before the answer.
+    fn is_served(&mut self) -> Result<bool> {
         let number = self.number;
         self.stream.write_all(&self.speech.request(number))?;
         self.number += 2;
         while !self.is_answered(number)? {
+            if self.is_ended {
+                return Ok(false);
+            }
             let mut bytes = [0; 4096];
             let count = test_peers::read(&mut self.stream, &mut bytes)?;
             if count == 0 {
@@ -153,7 +170,7 @@ impl Client {
             }
             self.read.extend_from_slice(&bytes[..count]);
         }
-        Ok(())
+        Ok(true)
     }
 
     /// Whether what was read is the whole answer; then it is thrown away.
@@ -177,7 +194,8 @@ impl Client {
             used += frame.len();
             pongs.extend(frame.pong());
             if frame.kind == GOAWAY {
-                bail!("GOAWAY {}", frame.reason());
+                ensure!(frame.reason() == 0, "GOAWAY {}", frame.reason());
+                self.is_ended = true;
             }
             is_answered |= frame.stream == number && frame.kind <= HEADERS && frame.flags & END_STREAM != 0;
         }
