@@ -98,6 +98,20 @@ fn is_not_asked_for() {
     }
 }
 
+/// A client on a slow line still sends when its last answer has come: the time that clients have is enough.
+#[test]
+fn on_a_slow_line_cuts_no_answer() {
+    let server = server();
+    let mut stream = begin(&server, SAY_HELLO, "json", "Connection: close\r\nContent-Length: 2\r\n\r\n{}");
+    for _ in 0..30 {
+        stream.get_mut().write_all(b"POST / HTTP/1.1\r\nHost: test\r\n\r\n").unwrap();
+        std::thread::sleep(std::time::Duration::from_millis(100));
+    }
+    let mut all = String::new();
+    let read = stream.read_to_string(&mut all);
+    assert!(read.is_ok() && all.ends_with('}'), "{read:?}: {all}");
+}
+
 /// The last answer is not cut by a reset where its client has sent more behind the request.
 #[test]
 fn of_what_is_pipelined_cuts_no_answer() {

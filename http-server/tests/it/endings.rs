@@ -53,6 +53,21 @@ fn the_last_answer_is_whole() {
     }
 }
 
+/// A client on a slow line still sends when its last answer has come: the time that clients have is enough.
+#[test]
+fn the_last_answer_on_a_slow_line_is_whole() {
+    let server = Server::start();
+    let mut client = server.client();
+    client.send("GET /t/text HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n");
+    for _ in 0..30 {
+        client.stream.write_all(b"GET /ann HTTP/1.1\r\nHost: h\r\n\r\n").unwrap();
+        std::thread::sleep(Duration::from_millis(100));
+    }
+    let mut all = Vec::new();
+    let read = client.stream.read_to_end(&mut all);
+    assert!(read.as_ref().is_ok_and(|length| *length > 12_000), "{read:?}");
+}
+
 /// The server has a bound for the requests of a connection.
 #[test]
 fn the_last_of_so_many_is_whole() {
