@@ -66,6 +66,11 @@ pub trait Workload: Send + Sync {
         load.endpoints().map(Endpoint::addresses).map(<[SocketAddr]>::to_vec).collect()
     }
 
+    /// The unit of the load in words: its requests, or the iterations that requests are steps of.
+    fn unit(&self) -> &'static str {
+        "requests"
+    }
+
     /// How many connections there will be.
     fn connections(&self, load: &Load) -> usize {
         load.connections
@@ -75,5 +80,9 @@ pub trait Workload: Send + Sync {
 impl<P: Protocol> Workload for P {
     fn run(&self, load: &Load, watch: &mut dyn FnMut(&Progress<'_>) -> Watch) -> Outcome {
         session::run(self, load, watch)
+    }
+
+    fn unit(&self) -> &'static str {
+        if self.iterations().is_some() { "iterations" } else { "requests" }
     }
 }

@@ -272,10 +272,7 @@ impl LoadArgs {
         all.extend(settings.into_iter().map(|(name, value)| (name.to_owned(), value)));
         all.extend(self.settings(&load));
         Scenario {
-            description: format!(
-                "{protocol} {}: {what}",
-                self.describe(&load, if protocol == "scenario" { "iterations" } else { "requests" })
-            ),
+            description: format!("{protocol} {}: {what}", self.describe(&load, workload.unit())),
             settings: all,
             workload: Box::new(workload),
             load,

@@ -149,14 +149,8 @@ impl<'a> Visitor<'a> for Seek<'_, '_, 'a, '_> {
 
     fn visit_map<M: MapAccess<'a>>(self, mut map: M) -> Result<(), M::Error> {
         let (step, steps) = self.steps.split_first().expect("a path without steps is found already");
-        let name = match step {
-            Step::Name(name) => Some(name.as_str()),
-            Step::Each => None,
-            Step::Index(_) => Some(""),
-        };
-        let is_index = matches!(step, Step::Index(_));
-        while let Some(is_named) = map.next_key_seed(KeyIs(name))? {
-            if is_named && !is_index {
+        while let Some(is_named) = map.next_key_seed(KeyOf(step))? {
+            if is_named {
                 map.next_value_seed(Seek { steps, found: &mut *self.found })?;
             } else {
                 map.next_value::<IgnoredAny>()?;
@@ -210,10 +204,10 @@ impl<'a> Visitor<'a> for Seek<'_, '_, 'a, '_> {
     }
 }
 
-/// Whether a key is this one; every key where there is none.
-struct KeyIs<'s>(Option<&'s str>);
+/// Reads a key; true if the step names it.
+struct KeyOf<'s>(&'s Step);
 
-impl<'a> DeserializeSeed<'a> for KeyIs<'_> {
+impl<'a> DeserializeSeed<'a> for KeyOf<'_> {
     type Value = bool;
 
     fn deserialize<D: Deserializer<'a>>(self, json: D) -> Result<bool, D::Error> {
@@ -221,7 +215,7 @@ impl<'a> DeserializeSeed<'a> for KeyIs<'_> {
     }
 }
 
-impl Visitor<'_> for KeyIs<'_> {
+impl Visitor<'_> for KeyOf<'_> {
     type Value = bool;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -229,7 +223,11 @@ impl Visitor<'_> for KeyIs<'_> {
     }
 
     fn visit_str<E>(self, key: &str) -> Result<bool, E> {
-        Ok(self.0.is_none_or(|name| name == key))
+        Ok(match self.0 {
+            Step::Name(name) => name == key,
+            Step::Index(_) => false,
+            Step::Each => true,
+        })
     }
 }
 
