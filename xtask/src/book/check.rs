@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::path::{Component, Path, PathBuf};
+use std::path::Path;
 
 use anyhow::{Context, Result, bail};
 
@@ -53,15 +53,13 @@ fn check(source: &Source, book: &Path, chapter: &str, link: &Link<'_>) -> Result
 /// Checks the links that mdBook has made of a chapter and put around it. Nothing may be loaded from outside: the book is read offline.
 fn check_page(book: &Path, chapter: &str) -> Result<Vec<String>> {
     let name = html(chapter);
-    let page = book.join(&name);
-    let text = fs::read_to_string(&page).with_context(|| format!("{chapter} has no page"))?;
-    let folder = page.parent().expect("it stands in the book");
+    let text = fs::read_to_string(book.join(&name)).with_context(|| format!("{chapter} has no page"))?;
     let mut broken = Vec::new();
     for (attribute, is_loaded) in [(" href=\"", false), (" src=\"", true)] {
         for target in text.split(attribute).skip(1).filter_map(|rest| rest.split('"').next()) {
-            let path = target.split(['#', '?']).next().unwrap_or_default();
-            let is_outside = target.contains("://") || target.starts_with("mailto:") || target.starts_with("data:");
-            let is_missing = !is_outside && !path.is_empty() && !normalised(&folder.join(path)).is_file();
+            let link = Link { line: 0, target: target.split('?').next().unwrap_or_default() };
+            let is_outside = link.is_outside() || target.starts_with("data:");
+            let is_missing = !is_outside && !book.join(link.resolve(&name).0).is_file();
             if is_missing || is_loaded && target.contains("://") {
                 broken.push(format!("{chapter}: its page {name} has a link to `{target}`"));
             }
@@ -73,16 +71,6 @@ fn check_page(book: &Path, chapter: &str) -> Result<Vec<String>> {
 /// The page of a chapter.
 fn html(chapter: &str) -> String {
     format!("{}.html", chapter.trim_end_matches(".md"))
-}
-
-fn normalised(path: &Path) -> PathBuf {
-    path.components().fold(PathBuf::new(), |mut whole, component| {
-        match component {
-            Component::ParentDir => _ = whole.pop(),
-            other => whole.push(other),
-        }
-        whole
-    })
 }
 
 #[cfg(test)]
