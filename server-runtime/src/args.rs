@@ -43,7 +43,7 @@ pub struct RuntimeArgs {
     #[arg(long, value_name = "COUNT", default_value_t = 0, help_heading = "Network")]
     pub workers: usize,
 
-    /// Whether each of these threads stays on a core of its own, if there are as many as cores [default: the server's choice].
+    /// Keep each of these threads on a core of its own, if there are as many as cores [default: the server's choice].
     #[arg(long, value_name = "BOOL", help_heading = "Network")]
     pub pin_workers: Option<bool>,
 

@@ -88,7 +88,7 @@ enum Command {
         /// Names to greet.
         names: Vec<String>,
     },
-    /// Whether a server serves: exit code 0 if it does.
+    /// Health of a server: exit code 0 if it serves.
     Health {
         /// A service's full name; the server as a whole if there is none.
         #[arg(default_value = "")]

@@ -70,7 +70,7 @@ impl Drive for ScenarioArgs {
 }
 
 impl ScenarioArgs {
-    /// Whether the file is only checked.
+    /// True if the file is only checked.
     pub(super) fn is_check(&self) -> bool {
         self.check
     }

@@ -52,7 +52,7 @@ pub trait Protocol: Send + Sync {
     /// Whether what one connection asks may be answered on another thread's: then all threads end together.
     const TOGETHER: bool = false;
 
-    /// Whether a connection has something to say without being asked, at a [time of its own](Self::pause).
+    /// True if connections also send at a [time of their own](Self::pause), without a request of the load.
     const PAUSES: bool = false;
 
     /// The names of the operations in a mix, in the order of [`Tally`]'s operation numbers.
@@ -103,7 +103,7 @@ pub trait Protocol: Send + Sync {
     /// A run begins; there may have been others before.
     fn rewind(&self) {}
 
-    /// Whether no further request can be made, so that the load ends.
+    /// True when no further request can be made, so that the load ends.
     fn is_exhausted(&self) -> bool {
         false
     }

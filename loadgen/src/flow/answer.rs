@@ -38,7 +38,7 @@ pub(super) enum Source {
 }
 
 impl Extract {
-    /// Whether the body is needed.
+    /// True if the part stands in the body.
     pub(super) fn needs_body(&self) -> bool {
         matches!(self.source, Source::Body | Source::Json(..))
     }
@@ -123,7 +123,7 @@ impl Check {
         matches!(self.condition, Condition::Status(_))
     }
 
-    /// Whether an answer passes. `scratch` is memory for the expected text.
+    /// Judges an answer; true if it passes. `scratch` is memory for the expected text.
     pub(super) fn passes(
         &self,
         answer: Answer<'_>,

@@ -271,7 +271,7 @@ impl<'a, 't> StepReader<'a, 't> {
 }
 
 impl PartFile {
-    /// Whether nothing but the whole body is meant.
+    /// True if the part is the whole body.
     fn is_body(&self) -> bool {
         self.json.is_none() && self.header.is_none() && self.cookie.is_none() && self.regex.is_none()
     }

@@ -22,7 +22,7 @@ pub(super) struct Line {
 }
 
 impl Line {
-    /// Whether a writer waits, for any shard: each reader looks at this.
+    /// True while a writer waits for any shard: each reader looks at this.
     #[inline]
     pub(super) fn has_writers(&self) -> bool {
         self.writers.load(Relaxed) != 0
@@ -30,7 +30,7 @@ impl Line {
 }
 
 impl Queue {
-    /// Whether no writer waits.
+    /// True if no writer waits for the shard.
     pub(super) fn is_empty(&self) -> bool {
         self.0.load(Relaxed).is_multiple_of(TURN)
     }

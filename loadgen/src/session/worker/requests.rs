@@ -106,7 +106,7 @@ impl<P: Protocol> Worker<'_, P> {
         }
     }
 
-    /// Whether a closed loop's user is one of those that there are now.
+    /// True if the stages have so many users now that this connection is one of them.
     fn is_active(&self, place: usize) -> bool {
         let Phase::Loading { from, .. } = self.phase else {
             return false;

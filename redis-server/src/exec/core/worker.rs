@@ -180,19 +180,19 @@ impl Worker {
         }
     }
 
-    /// Whether it works for one that is alone with the data.
+    /// True if its calls run alone with the data.
     #[inline]
     pub fn is_alone(&self) -> bool {
         matches!(self.mode, Mode::Alone | Mode::Script)
     }
 
-    /// Whether it runs slow calls.
+    /// True if its calls are slow ones.
     #[inline]
     pub fn is_slow(&self) -> bool {
         self.mode == Mode::Slow
     }
 
-    /// Whether it runs what scripts call.
+    /// True if its calls are those of scripts.
     #[inline]
     pub fn is_script(&self) -> bool {
         self.mode == Mode::Script
