@@ -245,6 +245,40 @@ fn messages_that_are_added_once_are_known_after_a_restart_and_a_rewrite() {
     }
 }
 
+/// FLUSHALL saves a snapshot: once, and not again for each one that is loaded.
+#[test]
+fn a_loaded_flushall_saves_nothing() {
+    let mut server = Process::start("aof-flushall", &[("appendonly", "yes"), DEBUG]);
+    let snapshot = server.folder.join("dump.rdb");
+    let there = |server: &Process| ask(&mut server.connect(), &["EXISTS", "a", "b"]);
+    assert_eq!(said(&server, "SET a 1"), "OK");
+    assert_eq!(said(&server, "FLUSHALL"), "OK");
+    assert_eq!(said(&server, "SET b 2"), "OK");
+    fs::remove_file(&snapshot).expect("FLUSHALL has saved");
+    assert_eq!(said(&server, "DEBUG LOADAOF"), "OK");
+    assert!(!snapshot.exists(), "by DEBUG LOADAOF");
+    assert_eq!(there(&server), Value::Int(1));
+    server.signal(Signal::KILL);
+    server.ended();
+    server.restart();
+    assert!(!snapshot.exists(), "by a start");
+    assert_eq!(there(&server), Value::Int(1));
+}
+
+/// A base that no manifest names, because the server was killed in front of that, goes when its number is used.
+#[test]
+fn bases_that_no_manifest_names_are_removed() {
+    let server = Process::start("aof-left-over", &[("appendonly", "yes")]);
+    let folder = server.folder.join("appendonlydir");
+    for kind in ["rdb", "aof"] {
+        fs::write(folder.join(format!("appendonly.aof.2.base.{kind}")), "left over").unwrap();
+    }
+    assert_eq!(said(&server, "SET a 1"), "OK");
+    rewrite(&server);
+    assert!(!folder.join("appendonly.aof.2.base.aof").exists());
+    assert!(fs::read(folder.join("appendonly.aof.2.base.rdb")).unwrap().starts_with(b"REDIS"));
+}
+
 #[test]
 fn it_is_turned_on_and_off_while_the_server_runs() {
     let mut server = Process::start("aof-on", &[("save", ""), DEBUG]);

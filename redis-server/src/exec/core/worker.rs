@@ -57,6 +57,8 @@ pub struct Worker {
     pub routes: bool,
     /// Whether it runs commands of a source that alone decides which keys go when: files that are loaded, or a primary.
     pub loads: bool,
+    /// Whether that source is an append-only file.
+    pub loads_file: bool,
     /// The standstill that a call holds.
     pub(crate) still: Option<Still>,
     /// The means to run a command alone, between two of them; `run::alone` knows their type.
@@ -113,6 +115,7 @@ impl Worker {
             activity,
             mode: Mode::Beside,
             loads: false,
+            loads_file: false,
             still: None,
             spare: RefCell::new(Box::new(())),
             script: RefCell::new(None),
@@ -134,12 +137,12 @@ impl Worker {
     /// A worker that loads an append-only file, which counts for no client.
     pub fn of_loader(instance: Arc<Instance>) -> Self {
         let stats = instance.stats.aside();
-        Self { loads: true, routes: false, ..Self::counting(instance, stats, Scratch::default()) }
+        Self { loads: true, loads_file: true, routes: false, ..Self::counting(instance, stats, Scratch::default()) }
     }
 
     /// [`Worker::alone`], for files that are loaded again.
     pub(crate) fn reloading(&self) -> Self {
-        Self { loads: true, routes: false, ..self.alone() }
+        Self { loads: true, loads_file: true, routes: false, ..self.alone() }
     }
 
     /// One that runs what a primary says.
@@ -168,6 +171,7 @@ impl Worker {
             activity: Arc::clone(&self.activity),
             mode: if self.is_alone() { Mode::Script } else { Mode::Alone },
             loads: self.loads,
+            loads_file: self.loads_file,
             // A call that runs alone is judged before it does, and a script's call by the script.
             routes: false,
             still: None,

@@ -345,7 +345,8 @@ impl Log {
     pub fn adopt(&mut self, is_rdb: bool, goes_on: bool) -> io::Result<()> {
         self.settle()?;
         let mut manifest = self.manifest.clone();
-        let base = self.layout.base(manifest.next_base(), is_rdb);
+        let seq = manifest.next_base();
+        let base = self.layout.base(seq, is_rdb);
         let path = self.layout.path(&base);
         self.disk.rename(&self.layout.new_base(), &path)?;
         if !self.is_listed && goes_on {
@@ -368,6 +369,8 @@ impl Log {
         if !goes_on {
             self.abandon();
         }
+        // A server that ended before its manifest named a base of this number may have left one of the other kind.
+        let _ = self.disk.remove(&self.layout.path(&self.layout.base(seq, !is_rdb)));
         self.is_listed = true;
         self.size = self.len + self.disk.len(&path)?;
         self.base_size = self.size;
