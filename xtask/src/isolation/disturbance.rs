@@ -125,7 +125,20 @@ pub(super) static ALL: [Disturbance; 26] = [
         client.pipeline(&request(&[b"EVAL", script.as_bytes(), b"1", b"counter"]).repeat(PIPELINED), PIPELINED)
     }),
     search("FT.AGGREGATE over 1 M documents", MILLION, documents, |client, _, _| {
-        client.ask(&["FT.AGGREGATE", "index", "*", "GROUPBY", "1", "@tag", "REDUCE", "AVG", "1", "@number", "AS", "mean"])
+        client.ask(&[
+            "FT.AGGREGATE",
+            "index",
+            "*",
+            "GROUPBY",
+            "1",
+            "@tag",
+            "REDUCE",
+            "AVG",
+            "1",
+            "@number",
+            "AS",
+            "mean",
+        ])
     }),
     search("FT.SEARCH with SORTBY over 1 M", MILLION, documents, |client, _, _| {
         client.ask(&["FT.SEARCH", "index", "@number:[0 inf]", "SORTBY", "number", "DESC", "LIMIT", "0", "10"])
