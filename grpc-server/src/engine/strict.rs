@@ -1,6 +1,6 @@
-//! HTTP/1.1 as strict as http-server takes it. hyper forgives what another server on the way may read otherwise (RFC 9112
-//! section 11.2), so the bytes are looked at before hyper has them: the byte at which a request is wrong becomes a NUL, which
-//! hyper answers with status 400.
+//! HTTP/1.1 as strict as http-server takes it. hyper accepts malformed requests that a proxy in front of it may read
+//! differently (RFC 9112 section 11.2). So this module checks the bytes before hyper gets them. It replaces the first
+//! wrong byte of a request by a NUL, which hyper answers with status 400.
 
 use server_runtime::are_chunk_extensions;
 

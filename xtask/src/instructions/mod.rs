@@ -36,7 +36,7 @@ pub(crate) struct Options {
     /// Requests that are counted.
     #[arg(long, default_value_t = 160_000)]
     requests: u64,
-    /// The server's command, without its port (default: the release build).
+    /// The server's command, without its port (default: the shipped build).
     #[arg(long)]
     server: Option<String>,
     /// The server is the only node of a Redis Cluster.
@@ -75,7 +75,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     }
     let port = free_port()?;
     let server_command =
-        options.server.clone().unwrap_or_else(|| crate::workspace::release_server().display().to_string());
+        options.server.clone().unwrap_or_else(|| crate::workspace::shipped_server().display().to_string());
     let (output, mut command) = callgrind(&folder, port);
     command.extend(server_command.split_whitespace().map(String::from));
     command.extend(memory_only(port));

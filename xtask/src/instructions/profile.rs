@@ -139,7 +139,7 @@ mod tests {
 
     const DUMP: &str = "\
 events: Ir
-ob=(1) /target/release/grpc-server
+ob=(1) /target/dist/grpc-server
 fl=(1) /x/registry/src/index/h2-0.4.20/src/codec.rs
 fn=(1) _ZN2h25codec4sendE
 10 5
