@@ -3,6 +3,7 @@
 mod args;
 mod balance;
 mod blocking;
+mod chunk_line;
 mod counters;
 mod error;
 mod files;
@@ -31,6 +32,7 @@ mod workers;
 
 pub use args::RuntimeArgs;
 pub use blocking::{Blocking, BlockingCall, BlockingLayer};
+pub use chunk_line::are_chunk_extensions;
 pub use counters::Place;
 pub use error::Error;
 pub use hint::suggest;
