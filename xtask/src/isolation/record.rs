@@ -8,7 +8,7 @@ use loadgen::output::html::standing_alone;
 use loadgen::output::svg::{Anchor, Svg};
 use serde::{Deserialize, Serialize};
 
-use super::disturbance::ALL;
+use super::disturbance::{ALL, Disturbance};
 use crate::record;
 
 /// Waits of the bystanders of one server beside one disturbance, in milliseconds.
@@ -64,12 +64,18 @@ fn of<'r>(rows: &'r [Row], disturbance: &str, server: &str) -> Option<&'r Row> {
     rows.iter().find(|row| row.disturbance == disturbance && row.server == server)
 }
 
+/// The disturbances that have been measured.
+fn measured(rows: &[Row]) -> Vec<&'static Disturbance> {
+    let is_measured = |known: &&Disturbance| rows.iter().any(|row| row.disturbance == known.name);
+    ALL.iter().filter(is_measured).collect()
+}
+
 /// A row for each disturbance.
 pub(super) fn table(rows: &[Row]) -> String {
     let mut table = "| one more client | ours p99 | ours p99.9 | ours max | redis p99 | redis p99.9 | redis max |\n\
         |---|--:|--:|--:|--:|--:|--:|\n"
         .to_owned();
-    for known in &ALL {
+    for known in measured(rows) {
         let cells: Vec<String> = SERVERS
             .iter()
             .flat_map(|server| match of(rows, known.name, server) {
@@ -99,7 +105,8 @@ const AXIS: (f64, f64) = (0.1, 100_000.0);
 /// p99.9 of both servers beside each disturbance, on a logarithmic axis.
 fn plot(rows: &[Row]) -> String {
     let title = "p99.9 of a hundred clients beside one more that repeats what takes long, in milliseconds";
-    let bottom = TOP + LINE * ALL.len() as f64;
+    let measured = measured(rows);
+    let bottom = TOP + LINE * measured.len() as f64;
     let mut svg = Svg::new(WIDTH, bottom + 30.0, title);
     svg.text("title", (0.0, 18.0), Anchor::Start, title);
     let x = |value: f64| {
@@ -117,7 +124,7 @@ fn plot(rows: &[Row]) -> String {
         svg.rect(&format!("bar s{colour}"), (left, 34.0), (10.0, 10.0), server);
         svg.text("tick", (left + 16.0, 43.0), Anchor::Start, server);
     }
-    for (index, known) in ALL.iter().enumerate() {
+    for (index, known) in measured.into_iter().enumerate() {
         let middle = TOP + LINE * (index as f64 + 0.5);
         svg.text("label", (LEFT - 12.0, middle + 4.0), Anchor::End, known.name);
         let found = SERVERS.map(|server| of(rows, known.name, server));
