@@ -12,7 +12,7 @@ mod class;
 #[cfg(feature = "cli")]
 mod cli;
 mod conformance;
-#[cfg(any(feature = "mqtt", feature = "web"))]
+#[cfg(feature = "cli")]
 mod emulated;
 #[cfg(feature = "std")]
 mod home;

@@ -169,7 +169,9 @@ async fn factors<D: Device + Send>(endpoint: &Endpoint<D>, answer: &Answer, opti
         }
     }
     let mut factors = Factors::of(answer.eoj, values.iter().map(|(epc, edt)| (*epc, edt.as_slice())));
-    counted_in.intersection(refused).iter().for_each(|epc| factors.lacks(epc));
+    let class = names::class_of(answer.eoj);
+    let is_one = |epc: &u8| class.is_none_or(|class| render::is_one_if_absent(class, *epc));
+    counted_in.intersection(refused).iter().filter(is_one).for_each(|epc| factors.lacks(epc));
     factors
 }
 

@@ -369,7 +369,9 @@ impl Thing {
     /// A number times the properties that it is counted in; none while these are not known.
     fn scaled<'a>(&self, data: &'static Data, value: Value<'a>) -> Option<Value<'a>> {
         let Value::Number(number) = value else { return Some(value) };
-        let factors = coefficients(data).iter().filter(|epc| self.maps.readable.contains(**epc));
+        // A meter without the unit of its count tells no energy; an optional coefficient that it lacks is one.
+        let counts = |epc: u8| self.maps.readable.contains(epc) || !render::is_one_if_absent(self.class, epc);
+        let factors = coefficients(data).iter().filter(|epc| counts(**epc));
         let product = factors.copied().try_fold(number, |product, epc| product.times(self.value(epc)?.1.number()?))?;
         Some(Value::Number(product))
     }
