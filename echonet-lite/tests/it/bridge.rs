@@ -2,6 +2,8 @@
 
 mod checker;
 mod identity;
+#[cfg(feature = "serial")]
+mod meter;
 
 use std::collections::HashMap;
 use std::net::TcpListener;

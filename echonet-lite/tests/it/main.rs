@@ -14,6 +14,8 @@ mod cli;
 mod conformance;
 #[cfg(feature = "cli")]
 mod emulated;
+#[cfg(feature = "web")]
+mod export;
 #[cfg(feature = "std")]
 mod home;
 mod judge;

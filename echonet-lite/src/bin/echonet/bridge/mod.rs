@@ -34,6 +34,7 @@ use crate::commands::{Bridge as Args, Options};
 use crate::directory::{Directory, Name};
 use crate::failure::Failure;
 use crate::output::Output;
+use crate::search::Places;
 use crate::{link, quirks};
 
 /// How long answers to a search are waited for, and the time between two searches.
@@ -51,6 +52,7 @@ struct Bridge<'a> {
     args: &'a Args,
     quirks: quirks::Table,
     directory: Directory,
+    places: Places,
     nodes: HashMap<Name, Node>,
     things: HashMap<(Name, Eoj), Thing>,
     /// Which object a topic is about.
@@ -70,6 +72,7 @@ pub(crate) async fn run(args: &Args, options: &Options, out: &Output) -> Result<
     if args.clean {
         return clean::run(args, options, out).await;
     }
+    let places = Places::of(&args.search.nodes, options)?;
     let quirks = quirks::Table::with_file(args.quirks.as_deref())?;
     let mut settings = link::settings(options, Interview::Everything);
     (settings.max_nodes, settings.max_requests, settings.max_events) = (NODES, REQUESTS, REQUESTS);
@@ -86,6 +89,7 @@ pub(crate) async fn run(args: &Args, options: &Options, out: &Output) -> Result<
         args,
         quirks,
         directory: Directory::new('_'),
+        places,
         nodes: HashMap::new(),
         things: HashMap::new(),
         topics: HashMap::new(),
@@ -220,9 +224,9 @@ impl Bridge<'_> {
 
     fn search(&mut self) {
         self.searched = Instant::now();
-        let endpoint = self.endpoint.clone();
+        let (endpoint, places) = (self.endpoint.clone(), self.places.clone());
         // Nodes that it finds come as events; the next search makes up for one that fails.
-        tokio::spawn(async move { endpoint.discover(SEARCH).await.map(drop) });
+        tokio::spawn(async move { places.search(&endpoint, SEARCH).await.map(drop) });
     }
 
     /// Where a node is, if it is certain that it is there.
