@@ -26,6 +26,14 @@ mod net;
 mod network;
 #[cfg(feature = "net")]
 mod peers;
+#[cfg(feature = "emulate")]
+mod power_cut;
+#[cfg(feature = "cli")]
+mod reach;
+#[cfg(feature = "cli")]
+mod reports;
+#[cfg(all(feature = "cli", feature = "serial"))]
+mod route_b;
 #[cfg(all(feature = "serde", feature = "std"))]
 mod shape;
 #[cfg(feature = "std")]
