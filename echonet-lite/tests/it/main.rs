@@ -13,6 +13,7 @@ mod class;
 mod cli;
 mod conformance;
 #[cfg(feature = "cli")]
+#[cfg_attr(not(any(feature = "mqtt", feature = "web")), allow(dead_code, reason = "the servers' tests use all of it"))]
 mod emulated;
 #[cfg(feature = "web")]
 mod export;

@@ -40,6 +40,7 @@ struct Place {
     /// How long its answer is waited for.
     patience: Duration,
     /// Whether announcements of its node may not arrive here.
+    #[cfg_attr(not(any(feature = "mqtt", feature = "web")), expect(dead_code, reason = "only servers follow values"))]
     is_deaf: bool,
 }
 
