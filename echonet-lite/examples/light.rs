@@ -5,6 +5,8 @@
 
 mod common;
 
+use std::io::IsTerminal as _;
+
 use clap::Parser;
 use echonet_lite::class::general_lighting::{GENERAL_LIGHTING, LIGHT_LEVEL, LightLevel, OPERATION_MODE, OperationMode};
 use echonet_lite::net::Endpoint;
@@ -80,5 +82,8 @@ async fn main() -> std::io::Result<()> {
     let node = Node::new(Config::new(Identity::new(MAKER, flags.serial)), lights);
     let endpoint = flags.place.apply(Endpoint::builder()).serve(node).bind().await?;
     common::tell_where(&endpoint.interfaces());
+    if std::io::stdout().is_terminal() {
+        println!("Try in another terminal: cargo run -p echonet-lite --features cli -- discover");
+    }
     common::asked_to_end().await
 }

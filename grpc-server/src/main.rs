@@ -2,7 +2,7 @@
 
 use clap::Parser;
 use grpc_server::{Args, serve, tuning};
-use server_runtime::{allow_huge_pages, init_logging, shutdown_on_signals};
+use server_runtime::{allow_huge_pages, init_logging, shutdown_on_signals, suggest};
 
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
@@ -17,9 +17,18 @@ fn main() -> anyhow::Result<()> {
     for addr in running.local_addrs() {
         tracing::info!("ready to accept connections on {addr}");
     }
+    if args.runtime.tls_cert.is_empty() {
+        suggest(running.local_addrs(), |at| format!("{} --address {at} say-hello --name Ann", client()));
+    }
     if running.wait() {
         tracing::warn!("some connections did not end in time and were cut");
     }
     tracing::info!("bye");
     Ok(())
+}
+
+/// The command of the client. `cargo run` builds the server alone, so that the client needs a run of its own.
+fn client() -> &'static str {
+    let is_cargo_run = std::env::var_os("CARGO").is_some();
+    if is_cargo_run { "cargo run -p grpc-server --release --bin grpc-client --" } else { "grpc-client" }
 }

@@ -22,9 +22,9 @@ pub struct Options {
     pub descriptors: Vec<&'static [u8]>,
     /// Whether gRPC-Web is served too, over HTTP/2 and HTTP/1.1, and to whose pages. Off by default.
     pub web: Option<Web>,
-    /// Whether the Connect protocol is served too, over HTTP/2 and HTTP/1.1, to the same pages as gRPC-Web: unary calls and
-    /// streams, in protocol buffers, and those of [`Options::descriptors`] in JSON too, and by GET where the definition says
-    /// that a method has no side effects. Off by default.
+    /// Serves the Connect protocol, too, over HTTP/2 and HTTP/1.1, to the same origins as gRPC-Web. It has unary calls
+    /// and streams in protocol buffers. Services of [`Options::descriptors`] also speak JSON, and answer GET for
+    /// methods that are declared free of side effects. Off by default.
     pub connect: bool,
     /// One call in so many is written to the log; 0, the default, writes none.
     pub access_log: u64,

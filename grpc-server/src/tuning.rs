@@ -8,11 +8,12 @@ use std::time::Duration;
 /// is small, and huge pages would make the resident size of an idle server several times as large.
 pub const HUGE_PAGES: bool = false;
 
-/// Whether the binary's workers stay on a core each, if there are as many, as http-server's do. The kernel otherwise lets two of them share
-/// one, and a client of the second waits some milliseconds for the first: p99 of honest clients on two cores is 0.36 ms
-/// instead of 0.62 while connections are opened and reset (medians of 15 runs), and 0.4 instead of 1.5 during rapid
-/// resets (of three, twice). Closed loops take as long either way; beside a generator on the same cores, whose way a
-/// worker cannot leave, a fixed rate takes 7 % more CPU time at 30,000 a second, and more at 3,000.
+/// Pins each worker of the binary to a core, if there are enough cores, as http-server does. Unpinned, two workers
+/// sometimes share a core, and clients of one wait some milliseconds for the other. With pins, p99 of honest clients on
+/// two cores is 0.36 ms instead of 0.62 while connections are opened and reset (medians of 15 runs). During rapid
+/// resets it is 0.4 ms instead of 1.5 (of three runs, twice). Closed loops take as long either way. Beside a generator
+/// on the same cores, a fixed rate of 30,000 a second costs 7 % more CPU time with pins, and a rate of 3,000 still
+/// more.
 pub const PIN_WORKERS: bool = true;
 
 /// HTTP/2's receive window of a stream. The protocol's default is 64 KiB, tonic's 1 MiB, grpc-go's 64 KiB and adaptive. A
@@ -59,10 +60,10 @@ pub const MAX_HEADERS: u32 = 16 * 1024 * 1024;
 /// For the client's preface and first SETTINGS. tonic: no limit; grpc-go 120 s.
 pub const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Frames that carry neither a call nor its data (PING, SETTINGS, resets, windows ...), beyond those that calls and
-/// answers justify, that a client may send in a second; resets (rapid reset, CVE-2023-44487) and refused calls among them.
-/// grpc-go ends connections at two pings too many, which honest clients meet; h2 has no limit. An answer to a PING
-/// costs some 0.3 µs, so this is 3 ms of a worker's second.
+/// Control frames that a client may send in a second, beyond those that its calls and answers justify. Control frames
+/// carry neither a call nor its data: PING, SETTINGS, WINDOW_UPDATE, RST_STREAM. Resets (rapid reset, CVE-2023-44487)
+/// and refused calls count, too. grpc-go ends connections at two pings too many, which honest clients meet; h2 has no
+/// limit. An answer to a PING costs some 0.3 µs, so this is 3 ms of a worker's second.
 pub const CONTROL_FRAMES: u32 = 10_000;
 
 /// Calls that may wait for something at one time, on all connections. tonic and grpc-go: no limit. Each holds a task and

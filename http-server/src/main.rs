@@ -2,7 +2,7 @@
 
 use clap::Parser;
 use http_server::{Args, api, serve, tuning};
-use server_runtime::{allow_huge_pages, init_logging, shutdown_on_signals};
+use server_runtime::{allow_huge_pages, init_logging, shutdown_on_signals, suggest};
 
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
@@ -14,10 +14,14 @@ fn main() -> anyhow::Result<()> {
     init_logging(&args.runtime.log_options())?;
     let mut options = args.options()?;
     let router = args.router()?.merge(api::routes(&args.redis, &mut options)?);
+    let has_tls = !args.runtime.tls_cert.is_empty();
     let running = serve(router, options)?;
     shutdown_on_signals(&running)?;
     for addr in running.local_addrs() {
         tracing::info!("ready to accept connections on {addr}");
+    }
+    if !has_tls {
+        suggest(running.local_addrs(), |at| format!("curl http://{at}/json"));
     }
     if running.wait() {
         tracing::warn!("some connections did not end in time and were cut");

@@ -65,9 +65,9 @@ pub struct Client {
     pub is_secure: bool,
 }
 
-/// The client of a request that came over a connection from `peer`. The headers count only if the peer is trusted; then
-/// addresses are read from the last one back, and the first that is no trusted proxy is the client: the client may have
-/// made up the addresses in front of it.
+/// The client of a request that came over a connection from `peer`. The headers count only if the peer is trusted.
+/// Their addresses are then read from the last one back, and the first that is no trusted proxy is the client. The
+/// client may have invented the addresses in front of it.
 pub(crate) fn client(headers: &HeaderMap, peer: Option<SocketAddr>, is_secure: bool, trusted: &[Trusted]) -> Client {
     let direct = Client { addr: peer.map(|peer| peer.ip()), is_secure };
     let is_trusted = |addr: IpAddr| trusted.iter().any(|network| network.contains(addr));

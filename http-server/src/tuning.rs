@@ -136,8 +136,9 @@ pub const H3_TURN_REQUESTS: u32 = 4;
 /// Streams beside requests that a client may have open. It needs three (control, QPACK's two); RFC 9114 wants room for more.
 pub const H3_ASIDE_STREAMS: u32 = 16;
 
-/// Streams beside requests that begin in a second, and frames and instructions on them, together, beyond one for each request: an honest
-/// client has some ten of them at its beginning and two at its end, and browsers change the priority of a request once. QUIC does by itself what HTTP/2 has such frames for ([`CONTROL_FRAMES`]).
+/// Streams that carry no request, and frames and instructions on them, that a client may begin in a second, beyond one for each request. An
+/// honest client sends some ten at its start and two at its end. Browsers change the priority of a request once. QUIC itself replaces the
+/// control frames of HTTP/2 ([`CONTROL_FRAMES`]).
 pub const H3_ASIDES: u32 = 100;
 
 /// QUIC's window for a stream and for a connection; as over HTTP/2. quinn: 1.2 MiB and no limit.

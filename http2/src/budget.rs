@@ -7,8 +7,9 @@ use crate::frame::Kind;
 /// After this long a peer may send as much again.
 const PERIOD: Duration = Duration::from_secs(1);
 
-/// Frames that a DATA frame of ours justifies: a client that gives the window back at once sends one WINDOW_UPDATE for the
-/// stream and one for the connection, and grpc-go, grpc-java and gRPC's C core add a PING to measure the round trip.
+/// Control frames that each sent DATA frame justifies. A client that returns the window at once sends one WINDOW_UPDATE
+/// for the stream and one for the connection. grpc-go, grpc-java and gRPC's C core add a PING to measure the round
+/// trip.
 const DATA_WORTH: i64 = 3;
 
 /// Bytes of DATA that justify a frame where the peer's window cuts the DATA short. A peer that opens its windows byte by byte

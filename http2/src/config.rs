@@ -47,9 +47,9 @@ impl Default for Config {
     }
 }
 
-/// Bytes of a header block that are read on at any limit, so that the header table stays the same as the peer's: enough
-/// for other servers' largest defaults (nginx 32 KiB, hyper 400 KiB), and not more than a few MiB for each core's
-/// clients.
+/// Bytes of a header block that are still decoded beyond the limit, so that the header table stays equal to the peer's.
+/// This is enough for other servers' largest defaults (nginx 32 KiB, hyper 400 KiB), and at most a few MiB for the
+/// clients of a core.
 const READ_ON: usize = 256 * 1024;
 
 impl Config {

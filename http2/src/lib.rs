@@ -43,9 +43,9 @@
 //! [`Connection::next_writable`]; write [`Connection::output`] and call [`Connection::advance`]. It ends the connection when
 //! [`Connection::is_over`] says so and all is written. `examples/` has one on tokio and one on threads.
 //!
-//! Everything that a peer can make grow has a limit in [`Config`], and so has the work that it can make: frames that carry
-//! nothing run out ([`Config::max_control_frames`]), refused requests and resets among them; while the peer does not read,
-//! nothing is read from it. Features for which the protocol has no frames, time-outs above all, belong to the driver.
+//! Everything that a peer can make grow has a limit in [`Config`]. Its work is limited, too: control frames, refused
+//! requests and resets have a budget ([`Config::max_control_frames`]). While the peer does not read, the connection
+//! does not read from it. Features for which the protocol has no frames, time-outs above all, belong to the driver.
 
 mod blocks;
 mod budget;

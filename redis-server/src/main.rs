@@ -17,7 +17,7 @@ use redis_server::persistence::disk::RealDisk;
 use redis_server::persistence::rdb::{self, ReadError};
 use redis_server::process::{self, Process, Supervisor, Title};
 use redis_server::{REDIS_VERSION, runtime};
-use server_runtime::{Signals, allow_huge_pages, init_logging};
+use server_runtime::{Signals, allow_huge_pages, init_logging, suggest};
 
 #[global_allocator]
 static ALLOCATOR: Counting<mimalloc::MiMalloc> = Counting(mimalloc::MiMalloc);
@@ -181,6 +181,16 @@ fn serve(launch: &Launch) -> Result<ExitCode, Box<dyn std::error::Error>> {
 /// Where a server in the background has its process id unless told otherwise, as the genuine one does.
 const PIDFILE: &str = "/var/run/redis.pid";
 
+/// Returns true if any client of this machine may write without further ado, as after a start by hand without a configuration file.
+fn is_trial(config: &Config) -> bool {
+    let is_set = |setting| config.string(setting).is_some();
+    config.file().is_none()
+        && ![settings::LOGFILE, settings::REQUIREPASS].into_iter().any(is_set)
+        && config.words(settings::REPLICAOF).is_empty()
+        && !config.is_on(settings::CLUSTER_ENABLED)
+        && config.uint(settings::TLS_PORT) == 0
+}
+
 /// Runs the server from its start to its end.
 fn run_server(
     config: Config,
@@ -191,6 +201,7 @@ fn run_server(
     let file = config.file().map_or_else(|| "no configuration file".to_owned(), |path| path.display().to_string());
     tracing::info!("redis-server {} (Redis {REDIS_VERSION}), configuration: {file}", env!("CARGO_PKG_VERSION"));
     let has_logfile = config.string(settings::LOGFILE).is_some();
+    let is_trial = is_trial(&config);
     let (running, instance) = match runtime::start(config, Some(signals), Some(process)) {
         Ok(started) => started,
         Err(error) => return Ok(fails(&error.to_string(), has_logfile)),
@@ -206,6 +217,9 @@ fn run_server(
                 tracing::info!("Listening on {addr}");
             }
             tracing::info!("{}", runtime::READY);
+            if is_trial {
+                suggest(running.local_addrs(), |at| format!("redis-cli -p {} SET greeting hello", at.port()));
+            }
             if let Some(supervisor) = instance.supervisor() {
                 supervisor.ready(runtime::READY);
             }

@@ -55,8 +55,8 @@ pub(crate) struct Balance {
 }
 
 impl Balance {
-    /// One look at the share of its time that each worker was busy, at whether connections stay there, at the share of all their work that
-    /// only one can do at a time, and at the number of processors without work.
+    /// Evaluates one sample. `loads` has the share of time that each worker was busy, and `settled` says which workers have pinned
+    /// connections. `serial` is the share of all work that only one worker can do at a time, and `spare` the number of idle processors.
     pub(crate) fn look(&mut self, loads: &[f64], settled: &[bool], serial: f64, spare: f64) -> Vec<Order> {
         let mut by_load: Vec<usize> = (0..loads.len()).collect();
         by_load.sort_by(|a, b| loads[*b].total_cmp(&loads[*a]));
@@ -101,8 +101,8 @@ fn gather(loads: &[f64], settled: &[bool]) -> Option<Order> {
     Some(Order { from, to, share: 1.0 })
 }
 
-/// The worker for new connections that can move: the first that is not full, of those where nobody stays if there are any, else the least
-/// busy; or, where most of the work is done by one at a time, the busiest.
+/// The worker for new connections that can move. It is the first worker that is not full, preferably one without pinned connections. If all
+/// are full, it is the least busy one. If most of the work runs on one worker at a time, it is the busiest one.
 pub(crate) fn home(loads: &[f64], settled: &[bool], serial: f64) -> usize {
     let by_load = |a: &usize, b: &usize| loads[*a].total_cmp(&loads[*b]);
     let all = 0..loads.len();

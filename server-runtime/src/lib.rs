@@ -3,10 +3,12 @@
 mod args;
 mod balance;
 mod blocking;
+mod chunk_line;
 mod counters;
 mod error;
 mod files;
 mod held_up;
+mod hint;
 mod huge_pages;
 mod inherited;
 mod listen;
@@ -30,8 +32,10 @@ mod workers;
 
 pub use args::RuntimeArgs;
 pub use blocking::{Blocking, BlockingCall, BlockingLayer};
+pub use chunk_line::are_chunk_extensions;
 pub use counters::Place;
 pub use error::Error;
+pub use hint::suggest;
 pub use huge_pages::allow_huge_pages;
 pub use logging::{LogFormat, LogOptions, LogOutput, init_logging, set_log_level};
 pub use options::{ClientAuth, Listen, Options, ParseListenError, TlsOptions, TlsVersions};

@@ -147,7 +147,7 @@ impl Gates<'_> {
         // Also by the peers that the tests have fetched.
         print_lines(&self.alone("readme", || {
             let mut readme = task(&["readme"]);
-            readme.arg("--redis-server").arg(crate::workspace::release_server());
+            readme.arg("--redis-server").arg(crate::workspace::shipped_server());
             readme
         })?);
         // Its links outside are for people who ask for them.
@@ -209,7 +209,8 @@ fn failovers(xtask: &Xtask) -> Command {
 
 /// Gates that compute for long, the longest first.
 fn computations(xtask: &Xtask) -> Vec<Gate> {
-    let simulations = ["test", "--release", "--package", "redis-server", "--lib", "--", "--ignored"];
+    let simulations =
+        ["test", "--profile", crate::workspace::SHIPPED, "--package", "redis-server", "--lib", "--", "--ignored"];
     let mut simulations = cargo(&[&simulations[..], &SIMULATIONS].concat());
     simulations.env("PACKETS", "10000000");
     let applications = [

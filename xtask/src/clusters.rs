@@ -85,7 +85,7 @@ fn measure(options: &Options, nodes: usize) -> Result<Row> {
         Some(tests) => Command::new(tests),
         None => {
             let mut command = cargo();
-            command.args(["test", "--release", "--package", "redis-server", "--lib", "--"]);
+            command.args(["test", "--profile", crate::workspace::SHIPPED, "--package", "redis-server", "--lib", "--"]);
             command
         }
     };

@@ -1,5 +1,5 @@
-//! Unit tests of redis-server's `unsafe` modules, and of threads that share without locks, under Miri: it sees what is undefined, data
-//! races, and values that a weaker order of memory lets a thread read, which neither x86 nor the models show.
+//! Unit tests of redis-server's `unsafe` modules, and of threads that share data without locks, under Miri. Miri detects undefined
+//! behaviour and data races. It also shows values that a weaker memory order lets a thread read, which neither x86 nor the models show.
 
 use std::process::{Command, Stdio};
 use std::time::Instant;

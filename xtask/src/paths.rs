@@ -32,13 +32,15 @@ pub(crate) struct Options {
 /// # Errors
 /// When valgrind is missing though peers are required, a path runs wrongly, or one has grown by more than [`TOLERANCE`].
 pub(crate) fn run(options: &Options) -> Result<()> {
-    crate::process::run_quietly(crate::programs::cargo().args(["build", "--release"]).args(PROGRAMS))?;
+    crate::process::run_quietly(
+        crate::programs::cargo().args(["build", "--profile", crate::workspace::SHIPPED]).args(PROGRAMS),
+    )?;
     if Command::new("valgrind").arg("--version").output().is_err() {
         ensure!(std::env::var_os("REQUIRE_PEERS").is_none(), "valgrind is not installed");
         println!("skipped: instructions of hot paths (valgrind is not installed)");
         return Ok(());
     }
-    let program = crate::workspace::target_dir().join("release/turns");
+    let program = crate::workspace::shipped("turns");
     let list = Command::new(&program).output().context("the paths cannot be listed")?;
     let list = String::from_utf8(list.stdout)?;
     let counts = list

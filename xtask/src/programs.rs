@@ -84,9 +84,9 @@ pub(crate) fn ours(package: &str) -> Result<PathBuf> {
 /// When it cannot be built.
 pub(crate) fn ours_with(package: &str, features: &[&str]) -> Result<PathBuf> {
     let mut build = cargo();
-    build.args(["build", "--quiet", "--release", "--package", package, "--bin", package]);
+    build.args(["build", "--quiet", "--profile", crate::workspace::SHIPPED, "--package", package, "--bin", package]);
     run_quietly(build.args(["--features", &features.join(",")]))?;
-    Ok(crate::workspace::target_dir().join("release").join(package))
+    Ok(crate::workspace::shipped(package))
 }
 
 /// Builds or fetches a peer; where it is.

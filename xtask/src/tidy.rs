@@ -35,8 +35,8 @@ const ARROWS: &[(&str, &[&str])] = &[
 /// Past this a source file is hard to read.
 const MAX_LINES: usize = 800;
 
-/// Sources of redis-server outside of `runtime/` that may name tokio: the program's ends, and the hand-over of a parked
-/// command's reply, or a script's, to its waiting connection, or of what a connection brings to a thread (a channel; it does not wait itself).
+/// Sources of redis-server outside of `runtime/` that may name tokio. They are the program's start and end, and channels that do not wait
+/// themselves. These hand the reply of a parked command or script to its connection, or input of a connection to a thread.
 const MAY_NAME_TOKIO: &[&str] = &[
     "main.rs",
     "lib.rs",

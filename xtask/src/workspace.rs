@@ -13,9 +13,17 @@ pub(crate) fn target_dir() -> PathBuf {
     env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), |dir| root().join(dir))
 }
 
-/// The server that `cargo build --release -p redis-server` builds.
-pub(crate) fn release_server() -> PathBuf {
-    target_dir().join("release/redis-server")
+/// The profile of the programs that are shipped and measured, and its folder in [`target_dir`]. `release` is for quick builds.
+pub(crate) const SHIPPED: &str = "dist";
+
+/// A program as `cargo build --profile dist` leaves it; `""` is the folder of all of them.
+pub(crate) fn shipped(program: &str) -> PathBuf {
+    target_dir().join(SHIPPED).join(program)
+}
+
+/// Our server, as `cargo build --profile dist -p redis-server` leaves it.
+pub(crate) fn shipped_server() -> PathBuf {
+    shipped("redis-server")
 }
 
 /// Returns true if a missing peer is a failure and not a note (`REQUIRE_PEERS=1`).

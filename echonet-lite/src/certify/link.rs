@@ -206,9 +206,10 @@ impl<'t> Link<'t> {
         Ok(came)
     }
 
-    /// How long a try is waited for: four times what answers usually take, and the last try for as long as an answer may take;
-    /// twice as long while nothing has been answered, so that late answers are told from none. Of a node that has left several
-    /// requests alone nobody expects the next answer late: hundreds of items would take hours.
+    /// Time to wait for the answer to a try: four times the usual time of answers, and for the last try the longest
+    /// time that an answer may take. Both double until the node has answered once, to tell late answers from none. If a
+    /// node has not answered several requests, the check stops waiting for late answers: hundreds of items would take
+    /// hours.
     pub(super) fn patience(&self, is_last: bool) -> Duration {
         let [least, most] = APART;
         let between = self.usual.map_or(most, |usual| (4 * usual).clamp(least, most)).min(self.settings.answer);

@@ -1,8 +1,8 @@
 //! The requesting side of a node, without sockets and clocks: time and datagrams in; datagrams, deadlines and events out.
 //!
-//! A [`Controller`] keeps many requests outstanding at many nodes. To each node they go one after the other
-//! ([`Config::window`]), with the patience that the node's answers so far and the class of the object suggest; a
-//! request that is not answered is sent again with a fresh transaction identifier. An answer counts only if everything
+//! A [`Controller`] keeps many requests outstanding at many nodes. Requests to one node are sent one after the other
+//! ([`Config::window`]). Their time-out follows from the node's earlier answers and from the class of the object. A
+//! request without an answer is sent again with a fresh transaction identifier. An answer counts only if everything
 //! fits: identifier, address, object, service and properties. Requests that a node answers in part go to it in parts
 //! from then on, and properties that it refused to read are not asked for again for a while. [`Controller::discover`]
 //! and the nodes' announcements find nodes, and an interview of each follows: objects, maker, property maps.

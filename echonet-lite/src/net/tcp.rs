@@ -220,9 +220,9 @@ impl Tcp {
         Ok(place)
     }
 
-    /// A place in the table for a connection with a host: an unused one, or, if all are in use, that of the connection that has
-    /// been silent longest among those of the host that has the most, the new one counted. Where several hosts have as many, the
-    /// new one's gives way.
+    /// A place in the table for a connection with a host. If all places are in use, the host with the most connections,
+    /// the new one counted, loses the connection that has been silent longest. If several hosts have as many, the new
+    /// connection's host loses one.
     fn free_place(&self, host: IpAddr) -> usize {
         if let Some(free) = self.connections.iter().position(Option::is_none) {
             return free;

@@ -1,6 +1,8 @@
-//! HTTP/1.1 as strict as http-server takes it. hyper forgives what another server on the way may read otherwise (RFC 9112
-//! section 11.2), so the bytes are looked at before hyper has them: the byte at which a request is wrong becomes a NUL, which
-//! hyper answers with status 400.
+//! HTTP/1.1 as strict as http-server takes it. hyper accepts malformed requests that a proxy in front of it may read
+//! differently (RFC 9112 section 11.2). So this module checks the bytes before hyper gets them. It replaces the first
+//! wrong byte of a request by a NUL, which hyper answers with status 400.
+
+use server_runtime::are_chunk_extensions;
 
 /// Bytes of a line that are kept: names and values of the fields that matter are shorter, the longest host that DNS knows among them.
 const KEPT: usize = 512;
@@ -198,10 +200,14 @@ fn decimal(text: &[u8]) -> Option<u64> {
     std::str::from_utf8(text).ok().filter(|_| are_digits)?.parse().ok()
 }
 
-/// A chunk's size, without extensions.
+/// A chunk's size. hyper bounds its extensions; here a line has an end that is kept.
 fn chunk_size(line: &[u8]) -> Option<u64> {
-    let are_digits = (1..=15).contains(&line.len()) && line.iter().all(u8::is_ascii_hexdigit);
-    u64::from_str_radix(std::str::from_utf8(line).ok().filter(|_| are_digits)?, 16).ok()
+    let digits = line.iter().take_while(|byte| byte.is_ascii_hexdigit()).count();
+    let (size, extensions) = line.split_at(digits);
+    if !(1..=15).contains(&digits) || line.len() == KEPT || !are_chunk_extensions(extensions) {
+        return None;
+    }
+    u64::from_str_radix(std::str::from_utf8(size).ok()?, 16).ok()
 }
 
 #[cfg(test)]
@@ -230,7 +236,7 @@ mod tests {
             "GET /x?to=http://u@a HTTP/1.1\r\nHost: a\r\n\r\n",
             "GET http://a?u@b HTTP/1.1\r\nHost: a-b.c_d~%41\r\n\r\n",
             "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\n\r\na\nbGET / HTTP/1.1\r\nHost: a\r\n\r\n",
-            "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n3\r\na\nb\r\n0A\r\n0123456789\r\n0\r\nX: y\r\n\r\nGET / HTTP/1.1\r\nHost: a\r\n\r\n",
+            "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n3\r\na\nb\r\n0A;x=\"y\"\r\n0123456789\r\n0;z\r\nX: y\r\n\r\nGET / HTTP/1.1\r\nHost: a\r\n\r\n",
         ] {
             assert_eq!(wrong(text), None, "{text:?}");
         }
@@ -269,7 +275,7 @@ mod tests {
             ("POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\nContent-Length: 1\r\n\r", "\n0\r\n\r\n"),
             ("POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: gzip, chunked\r", "\n\r\n"),
             ("POST / HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r", "\n0\r\n\r\n"),
-            ("POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n3;x=y\r", "\nabc\r\n0\r\n\r\n"),
+            ("POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n3;x=\r", "\nabc\r\n0\r\n\r\n"),
             ("POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n3", "\nabc\r\n0\r\n\r\n"),
             ("POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabcd\r", "\n0\r\n\r\n"),
             ("POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\nx\r", "\n0\r\n\r\n"),

@@ -1,6 +1,7 @@
 //! Bodies: of known length, or in chunks.
 
 use bytes::{Buf, Bytes, BytesMut};
+use server_runtime::are_chunk_extensions;
 
 use super::head::Framing;
 
@@ -10,13 +11,17 @@ const MAX_SIZE_DIGITS: u8 = 16;
 /// Bytes of all trailer fields, which are read and dropped.
 const MAX_TRAILERS: usize = 8 * 1024;
 
+/// Bytes of extensions in the line of a chunk, and of all chunks beyond as many as there are bytes of data. They are read and dropped.
+const MAX_EXTENSIONS: usize = 1024;
+const MAX_ALL_EXTENSIONS: u64 = 16 * 1024;
+
 /// Bytes of a chunk up to which it is copied behind the chunk before it, and not a piece of its own, which costs about as much.
 const GATHERED: usize = 4 * 1024;
 
 /// Bytes between the data of a piece, from which on it gets no longer: those of some 500 of the smallest chunks.
 const MOST_BETWEEN: usize = 2560;
 
-/// A chunked body that does not keep to RFC 9112 section 7.1, or that has chunk extensions.
+/// A chunked body that does not keep to RFC 9112 section 7.1, or whose chunk extensions are beyond their limits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BadChunk;
 
@@ -37,7 +42,11 @@ impl std::error::Error for BadChunk {}
 ///   Done ◄─ Trailers          Data ────────────┘
 /// ```
 #[derive(Debug)]
-pub struct Decoder(State);
+pub struct Decoder {
+    state: State,
+    /// Bytes that chunk extensions may still have.
+    room: u64,
+}
 
 #[derive(Debug)]
 enum State {
@@ -60,16 +69,17 @@ enum State {
 impl Decoder {
     /// For a body that is framed like this.
     pub fn new(framing: Framing) -> Self {
-        Self(match framing {
+        let state = match framing {
             Framing::None | Framing::Length(0) => State::Done,
             Framing::Length(length) => State::Length(length),
             Framing::Chunked => State::Size { size: 0, digits: 0 },
-        })
+        };
+        Self { state, room: MAX_ALL_EXTENSIONS }
     }
 
     /// Whether the whole body was taken.
     pub fn is_done(&self) -> bool {
-        matches!(self.0, State::Done)
+        matches!(self.state, State::Done)
     }
 
     /// The next piece of the body; `None` if there is none in `input` or the body is over ([`Decoder::is_done`]).
@@ -84,7 +94,7 @@ impl Decoder {
         let (mut start, mut end, mut at) = (0, 0, 0);
         let passed = loop {
             let available = input.len() - at;
-            match &mut self.0 {
+            match &mut self.state {
                 State::Done => break Ok(()),
                 State::Length(_) | State::Data(_) if available == 0 => break Ok(()),
                 State::Length(left) | State::Data(left) => {
@@ -99,7 +109,7 @@ impl Decoder {
                     (end, at) = (end + count, at + count);
                     *left -= count as u64;
                     if *left == 0 {
-                        self.0 = if matches!(self.0, State::Data(_)) { State::AfterData } else { State::Done };
+                        self.state = if matches!(self.state, State::Data(_)) { State::AfterData } else { State::Done };
                     }
                 }
                 State::Size { .. } | State::AfterData | State::Trailers(_) => match self.line(&input[at..]) {
@@ -125,19 +135,19 @@ impl Decoder {
 
     /// Passes what is between the data: how many bytes, and whether that was all of it.
     fn line(&mut self, input: &[u8]) -> Result<(usize, bool), BadChunk> {
-        match &mut self.0 {
+        match &mut self.state {
             State::Size { size, digits } => {
                 for (at, byte) in input.iter().enumerate() {
                     let Some(digit) = char::from(*byte).to_digit(16) else {
-                        // No digit at all, or half of the CRLF.
                         if *digits == 0 {
                             return Err(BadChunk);
                         }
-                        if !is_line_end(&input[at..])? {
-                            return Ok((at, false));
-                        }
-                        self.0 = if *size == 0 { State::Trailers(0) } else { State::Data(*size) };
-                        return Ok((at + 2, true));
+                        let Some(length) = rest_of_size_line(&input[at..])? else { return Ok((at, false)) };
+                        let extensions = (length - 2) as u64;
+                        self.room = self.room.checked_sub(extensions).ok_or(BadChunk)?;
+                        self.room = self.room.saturating_add(*size).min(MAX_ALL_EXTENSIONS);
+                        self.state = if *size == 0 { State::Trailers(0) } else { State::Data(*size) };
+                        return Ok((at + length, true));
                     };
                     *digits += 1;
                     if *digits > MAX_SIZE_DIGITS {
@@ -151,7 +161,7 @@ impl Decoder {
                 if !is_line_end(input)? {
                     return Ok((0, false));
                 }
-                self.0 = State::Size { size: 0, digits: 0 };
+                self.state = State::Size { size: 0, digits: 0 };
                 Ok((2, true))
             }
             State::Trailers(read) => {
@@ -160,7 +170,7 @@ impl Decoder {
                 };
                 let line = &input[..=end];
                 if line == b"\r\n" {
-                    self.0 = State::Done;
+                    self.state = State::Done;
                 } else if *read + line.len() > MAX_TRAILERS || !is_trailer(line) {
                     return Err(BadChunk);
                 } else {
@@ -173,7 +183,22 @@ impl Decoder {
     }
 }
 
-/// Whether this begins with a CRLF; false if there is only a part of it. A chunk extension is no CRLF.
+/// The length of what follows a chunk's size in its line, with the CRLF; `None` if there is only a part of it.
+fn rest_of_size_line(input: &[u8]) -> Result<Option<usize>, BadChunk> {
+    if !matches!(input[0], b';' | b' ' | b'\t') {
+        return Ok(is_line_end(input)?.then_some(2));
+    }
+    let Some(end) = memchr::memchr(b'\n', input) else {
+        return if input.len() > MAX_EXTENSIONS + 1 { Err(BadChunk) } else { Ok(None) };
+    };
+    let extensions = input[..end].strip_suffix(b"\r").ok_or(BadChunk)?;
+    if extensions.len() > MAX_EXTENSIONS || !are_chunk_extensions(extensions) {
+        return Err(BadChunk);
+    }
+    Ok(Some(end + 1))
+}
+
+/// Whether this begins with a CRLF; false if there is only a part of it.
 fn is_line_end(input: &[u8]) -> Result<bool, BadChunk> {
     match input {
         [b'\r', b'\n', ..] => Ok(true),
@@ -238,8 +263,12 @@ mod tests {
         chunked("3\r\nabc\r\nA\r\n0123456789\r\n0\r\n\r\nGET", Ok(("abc0123456789", true, 3)));
         chunked("0\r\nx: y\r\n\r\n", Ok(("", true, 0)));
         chunked("3\r\nab", Ok(("ab", false, 0)));
+        chunked("3;x=y\r\nabc\r\n0;z ; q=\"a;\\\"\"\r\n\r\nGET", Ok(("abc", true, 3)));
         for bad in [
-            "3;x=y\r\nabc\r\n0\r\n\r\n",
+            "3;\r\nabc\r\n0\r\n\r\n",
+            "3;x\nabc\r\n0\r\n\r\n",
+            "3;x=\0\r\nabc\r\n0\r\n\r\n",
+            "0;x\rX\r\n\r\n",
             "3\nabc\n0\n\n",
             "3 \r\nabc\r\n0\r\n\r\n",
             " 3\r\nabc\r\n0\r\n\r\n",
@@ -277,7 +306,27 @@ mod tests {
         assert_eq!(pieces(&"1\r\nx\r\n".repeat(most + 2)), [Ok("x".repeat(most)), Ok("xx".to_owned())]);
         // The fault comes behind the data before it, and again.
         let bad = Err(BadChunk);
-        assert_eq!(pieces("1\r\na\r\n2\r\nbc\r\n3;"), [Ok("abc".to_owned()), bad.clone(), bad.clone(), bad]);
+        assert_eq!(pieces("1\r\na\r\n2\r\nbc\r\n3:"), [Ok("abc".to_owned()), bad.clone(), bad.clone(), bad]);
+    }
+
+    /// A signature of each chunk, as clients of object stores send it, is less than its data. Extensions alone end.
+    #[test]
+    fn extensions_may_be_as_long_as_their_limits() {
+        let chunks = |extension: usize, size: usize, count: usize| {
+            let chunk = format!("{size:x};{}\r\n{}\r\n", "e".repeat(extension - 1), "x".repeat(size));
+            (chunk.repeat(count) + "0\r\n\r\n", Ok(("x".repeat(size * count), true, 0)))
+        };
+        let check = |(input, expected): (String, Result<(String, bool, usize), BadChunk>)| {
+            for step in [100, 1_000_000] {
+                assert_eq!(decode(Framing::Chunked, &input, step), expected, "{} by {step}", &input[..20]);
+            }
+        };
+        check(chunks(MAX_EXTENSIONS, 1, 1));
+        check((chunks(MAX_EXTENSIONS + 1, 1, 1).0, Err(BadChunk)));
+        check(chunks(80, 80, 10_000));
+        let most = MAX_ALL_EXTENSIONS as usize / 99;
+        check(chunks(100, 1, most - 1));
+        check((chunks(100, 1, most + 1).0, Err(BadChunk)));
     }
 
     #[test]

@@ -81,7 +81,7 @@ pub enum Reject {
     TargetTooLong,
     /// More bytes or fields than allowed.
     HeadTooLarge,
-    /// Not HTTP/1.0 or HTTP/1.1.
+    /// The name of a version that is not HTTP/1.0 or HTTP/1.1.
     Version,
     /// `Host` is missing, said twice, or no host.
     Host,
@@ -197,6 +197,7 @@ fn unusual<'b>(bytes: &'b [u8], room: &mut Room<'b>, limits: &Limits) -> Result<
     let len = match parsed {
         Ok(httparse::Status::Complete(len)) => len,
         Ok(httparse::Status::Partial) => return partial(bytes, request.path.is_some(), limits),
+        Err(httparse::Error::Version) if names_version(bytes) => return Err(Reject::Version),
         Err(error) => return Err(malformed(error)),
     };
     if has_bare_line_feed(&bytes[..len]) {
@@ -224,12 +225,23 @@ fn partial<'b>(bytes: &[u8], has_target: bool, limits: &Limits) -> Result<Option
 fn malformed(error: httparse::Error) -> Reject {
     match error {
         httparse::Error::TooManyHeaders => Reject::HeadTooLarge,
-        httparse::Error::Version => Reject::Version,
+        httparse::Error::Version => Reject::Malformed("the version in the request line is invalid"),
         httparse::Error::HeaderName => Reject::Malformed("a header name is invalid"),
         httparse::Error::HeaderValue => Reject::Malformed("a header value is invalid"),
         httparse::Error::NewLine => Reject::BareLineFeed,
         httparse::Error::Status | httparse::Error::Token => Reject::Malformed("the request line is invalid"),
     }
+}
+
+/// Whether the request line ends in the name of a version, or in the part of one that has come by now.
+fn names_version(head: &[u8]) -> bool {
+    const FORM: &[u8] = b"HTTP/0.0";
+    let line = memchr::memchr(b'\r', head).map_or(head, |end| &head[..end]);
+    let is_whole = line.len() < head.len();
+    let Some(version) = line.splitn(3, |byte| *byte == b' ').nth(2) else { return false };
+    let fits = |(byte, form): (&u8, &u8)| if *form == b'0' { byte.is_ascii_digit() } else { byte == form };
+    let has_length = if is_whole { version.len() == FORM.len() } else { version.len() <= FORM.len() };
+    has_length && version.iter().zip(FORM).all(fits)
 }
 
 fn has_bare_line_feed(head: &[u8]) -> bool {
@@ -344,13 +356,14 @@ impl Fields {
             return Err(Reject::AmbiguousLength);
         }
         self.chunked = value.eq_ignore_ascii_case(b"chunked");
-        let last = value.rsplit(|byte| *byte == b',').next().unwrap_or_default().trim_ascii();
-        match (self.chunked, last.eq_ignore_ascii_case(b"chunked")) {
-            (true, _) => Ok(()),
-            (false, true) => Err(Reject::UnknownCoding),
-            // Without chunks at the end, the end is not known (RFC 9112 section 6.3).
-            (false, false) => Err(Reject::AmbiguousLength),
+        if self.chunked {
+            return Ok(());
         }
+        let mut codings = value.rsplit(|byte| *byte == b',').map(<[u8]>::trim_ascii);
+        let ends_in_chunks = codings.next().is_some_and(|last| last.eq_ignore_ascii_case(b"chunked"));
+        let is_other = |coding: &[u8]| !coding.is_empty() && !coding.eq_ignore_ascii_case(b"chunked");
+        // Without chunks at the end, the end is not known (RFC 9112 section 6.3), nor with chunks of chunks.
+        Err(if ends_in_chunks && codings.all(is_other) { Reject::UnknownCoding } else { Reject::AmbiguousLength })
     }
 
     fn framing(&self, minor: u8) -> Result<Framing, Reject> {

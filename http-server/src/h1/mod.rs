@@ -1,8 +1,8 @@
 //! HTTP/1.1 without sockets: bytes to requests, responses to bytes (RFC 9112).
 //!
-//! Stricter than the RFC asks for wherever two readers of one message could disagree about where it ends, because that is
-//! how requests are smuggled: every line ends in CRLF, a length is said once, a coding is `chunked` or refused, chunk
-//! extensions are refused.
+//! The parser is stricter than the RFC where two readers of a message could disagree about its end, because that allows
+//! request smuggling. Every line must end in CRLF. A length stands once. A coding other than `chunked` is refused, and
+//! so are chunk extensions.
 
 mod chunked;
 mod encode;

@@ -199,8 +199,8 @@ fn size_of_ranged(response: &Response) -> Option<u64> {
     response.headers().get(CONTENT_RANGE)?.to_str().ok()?.rsplit('/').next()?.parse().ok()
 }
 
-/// Whether a client wants to be sent what it may have already. tower-http knows the first line of a list only, and says nothing in a
-/// 304 of what it depends on; it judges the conditions that come before these.
+/// Conditions of a client that may already have the file. tower-http reads only the first line of a list. Its 304 does not say what the
+/// answer depends on. It judges the conditions that come before these.
 #[derive(Debug)]
 struct Conditions {
     tags: Vec<HeaderValue>,

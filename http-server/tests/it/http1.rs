@@ -61,6 +61,10 @@ fn good_requests() {
         &[200],
     );
     keeps(
+        "POST /t/echo HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n5;a=b ; c=\"d;\"\r\nhello\r\n0;e\r\n\r\n",
+        &[200],
+    );
+    keeps(
         "GET / HTTP/1.1\r\nHost: h\r\n\r\nGET /json HTTP/1.1\r\nHost: h\r\n\r\nGET /ann HTTP/1.1\r\nHost: h\r\n\r\n",
         &[200; 3],
     );
@@ -109,7 +113,9 @@ fn bad_requests() {
     ends("GET / HTTP/1.2\r\nHost: h\r\n\r\n", 505);
     ends("GET /\r\n\r\n", 400);
     ends("GET  / HTTP/1.1\r\nHost: h\r\n\r\n", 400);
-    ends("GET /a b HTTP/1.1\r\nHost: h\r\n\r\n", 505);
+    for version in ["b HTTP/1.1", "HTTP/1", "HTTP/01.1", "HTTP/1.10", "HTTP/1. 1", "http/1.1", "HTTP/x.1"] {
+        ends(&format!("GET /a {version}\r\nHost: h\r\n\r\n"), 400);
+    }
     ends("GET h HTTP/1.1\r\nHost: h\r\n\r\n", 400);
     ends("GET * HTTP/1.1\r\nHost: h\r\n\r\n", 400);
     ends("GET http://user@h/ HTTP/1.1\r\nHost: h\r\n\r\n", 400);

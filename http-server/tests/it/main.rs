@@ -15,6 +15,7 @@ mod http3;
 mod logged;
 mod methods;
 mod outside;
+mod probe;
 mod redis;
 mod routes;
 mod shutdown;

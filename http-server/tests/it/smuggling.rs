@@ -32,6 +32,8 @@ fn nothing_is_smuggled() {
     check("a length beyond 64 bits", &post("Content-Length: 18446744073709551621\r\n", "hello"), 400);
     check("two codings", &post(&format!("{te}{te}"), "0\r\n\r\n"), 400);
     check("an unknown coding", &post("Transfer-Encoding: gzip, chunked\r\n", "0\r\n\r\n"), 501);
+    check("chunks of chunks", &post("Transfer-Encoding: chunked, chunked\r\n", "0\r\n\r\n"), 400);
+    check("an empty coding", &post("Transfer-Encoding: , chunked\r\n", "0\r\n\r\n"), 400);
     check("chunked not last", &post("Transfer-Encoding: chunked, gzip\r\n", "0\r\n\r\n"), 400);
     check("no chunks at all", &post("Transfer-Encoding: gzip\r\n", "hello"), 400);
     check("identity", &post("Transfer-Encoding: identity\r\nContent-Length: 5\r\n", "hello"), 400);
@@ -51,9 +53,12 @@ fn nothing_is_smuggled() {
     let http10 = format!("POST /t/echo HTTP/1.0\r\n{te}\r\n0\r\n\r\n{HIDDEN}");
     check("a coding in HTTP/1.0", &http10, 400);
     let chunks = |body: &str| post(te, body);
-    check("a chunk extension", &chunks("5;a=b\r\nhello\r\n0\r\n\r\n"), 400);
+    check("a chunk extension without a name", &chunks("5;\r\nhello\r\n0\r\n\r\n"), 400);
+    check("a chunk extension with bare CR", &chunks("5;a\rb\r\nhello\r\n0\r\n\r\n"), 400);
+    check("a chunk extension with NUL", &chunks("5;a=\0\r\nhello\r\n0\r\n\r\n"), 400);
     check("a chunk extension with bare LF", &chunks("5;a\nhello\r\n0\r\n\r\n"), 400);
-    check("an extension of the last chunk", &chunks("0;a\r\n\r\n"), 400);
+    check("an open quotation in a chunk extension", &chunks("5;a=\"\r\nhello\r\n0\r\n\r\n"), 400);
+    check("a bad extension of the last chunk", &chunks("0;a b\r\n\r\n"), 400);
     check("bare LF after a chunk's size", &chunks("5\nhello\r\n0\r\n\r\n"), 400);
     check("bare LF after a chunk", &chunks("5\r\nhello\n0\r\n\r\n"), 400);
     check("a signed chunk size", &chunks("+5\r\nhello\r\n0\r\n\r\n"), 400);

@@ -46,8 +46,9 @@ pub struct RedisArgs {
     #[command(flatten)]
     subjects: SubjectArgs,
 
-    /// TARGET is a node of a Redis Cluster: each request goes to the node that has its key's slot, by a map that is asked for
-    /// and learnt; MOVED and ASK are followed and counted. -c counts clients, which have a connection to every primary
+    /// TARGET is a node of a Redis Cluster. Each request goes to the node that has its key's slot. The map of slots is
+    /// read at the start and corrected on the way; MOVED and ASK are followed and counted. -c counts clients, each with
+    /// a connection to every primary
     #[arg(
         long, help_heading = LOAD,
         conflicts_with_all = ["inline", "no_keep_alive", "also", "requests_per_connection", "replay"],

@@ -15,9 +15,9 @@ pub struct Outcome {
     pub settings: serde_json::Map<String, serde_json::Value>,
     /// How it ended.
     pub ending: Ending,
-    /// How long was measured: from the end of the warm-up to the end of the window; to the last answer if the run was
-    /// a number of requests, or an open loop that the server could not keep up with; the time that the counted answers stand
-    /// for if a closed loop's answers took long beside the window.
+    /// Measured time, from the end of the warm-up. It ends with the window. A run of a number of requests, or an open
+    /// loop that the server cannot keep up with, ends with the last answer. In a closed loop whose answers take long
+    /// compared with the window, it is the time that the counted answers stand for.
     pub seconds: f64,
     /// By operation, in the order of the mix.
     pub operations: Vec<Operation>,

@@ -1,8 +1,8 @@
 //! Watchers and waiters of the keys of a shard: transactions (`WATCH`), and blocking commands such as BLPOP.
 //!
-//! Both are entered under the exclusive lock of the key's shard, so whoever holds that lock sees all of them. A writer
-//! looks at one number of the database, which is 0 as long as no key is of interest to anybody, then at one of its shard,
-//! and takes a mutex only where a neighbour of its key is watched or waited for. Leaving needs no shard's lock.
+//! Both are entered under the exclusive lock of the key's shard, so whoever holds that lock sees all of them. A writer first reads a
+//! counter of the database, which is 0 while no key is watched or waited for. Then it reads a counter of its shard. It takes a mutex only
+//! if a neighbour of its key is watched or waited for. Leaving needs no shard's lock.
 //!
 //! A blocking command that finds nothing is parked in the queue of each of its keys. A write that makes such a key ready runs the parked
 //! commands again, first come, first served.

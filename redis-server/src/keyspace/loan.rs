@@ -112,10 +112,10 @@ impl Loan<'_> {
         let Some((entry, _)) = guard.table().get(key.hash, |(entry, _)| entry.key() == key.bytes) else { return true };
         let is_expired = entry.is_expired(now);
         if !is_expired {
-            // SAFETY: until this loan ends nobody changes or frees the entry: no view that may does so finds it, as who called
-            // `View::lend` has promised; the removal of expired entries and eviction find it among the database's loans, where
-            // it is since before its shard was locked. The second pointer is only lent out shared, by `table`, and forgotten in
-            // `drop`.
+            // SAFETY: until this loan ends, no thread changes or frees the entry. The caller of `View::lend` has
+            // promised that no view which may change it finds it. The removal of expired entries and eviction find it
+            // among the database's loans, where it is since before its shard was locked. The second pointer is only
+            // lent out shared, by `table`, and forgotten in `drop`.
             let second = unsafe { entry.second() };
             self.read.insert(key.hash, (second, SharedValue::new(())), self.db.rehash());
         }

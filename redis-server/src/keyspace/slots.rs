@@ -37,8 +37,8 @@ impl Database {
         table::entries(guard.table()).take(most).map(|entry| entry.key().into()).collect()
     }
 
-    /// Takes out up to `limit` entries of a slot that another node has now, except those that are lent, or that a snapshot has to save
-    /// first and that takes long; `None` if its lock had to be waited for. They are to be dropped without its lock, so they are returned.
+    /// Removes up to `limit` entries of a slot that another node has now, and returns them, so that the caller drops them without the lock.
+    /// Entries that are lent stay, and so do large ones that a snapshot has to save first. Returns `None` if the lock is taken.
     pub fn drop_slot(&self, slot: u16, limit: usize) -> Option<Vec<Entry>> {
         let Some(shards) = self.made() else { return Some(Vec::new()) };
         let shard = usize::from(slot);

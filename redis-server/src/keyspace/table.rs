@@ -138,9 +138,9 @@ fn grow(table: &Table) {
 
 /// Calls `visit` with every entry whose home lies in the cursor's block; returns the next cursor, 0 at the end.
 ///
-/// A block is GROUP neighbouring homes. Cursors count through the blocks with the highest bit first, as in the genuine
-/// server: when the table grows, a block splits into blocks that share its low bits, so all that was visited stays
-/// visited and nothing that was there throughout is missed.
+/// A block is GROUP neighbouring homes. Cursors count through the blocks with the highest bit first, as in the genuine server. When the
+/// table grows, a block splits into blocks that share its low bits. So visited blocks stay visited, and a scan misses no element that was
+/// there throughout.
 pub(super) fn scan(table: &Table, cursor: u64, hash: impl Fn(&[u8]) -> u64, mut visit: impl FnMut(&Entry)) -> u64 {
     let block_mask = (mask(table) / GROUP) as u64;
     let block = cursor & block_mask;

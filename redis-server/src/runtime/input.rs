@@ -92,8 +92,9 @@ impl Conn {
         parser.pending_bulk().map(|_| parser.needed().saturating_sub(self.input.len()))
     }
 
-    /// Makes room for `fresh` bytes and what will follow them: of an argument whose length is known what is missing, so that
-    /// it is received where it will stay; but no more than a multiple of what has come, because a length is quickly said.
+    /// Reserves room for `fresh` bytes and for the missing part of an argument whose length is known. The argument is
+    /// then received in its final place. The reserve is limited to a multiple of the bytes that have arrived, because a
+    /// client can announce any length.
     fn make_room(&mut self, fresh: usize) {
         let (len, missing) = (self.input.len(), self.missing());
         let come = len + fresh;

@@ -402,8 +402,8 @@ fn a_link_ends_on_which_too_much_waits() {
     nodes[1].process.signal(rustix::process::Signal::CONT);
 }
 
-/// With every kind of preferred endpoint, CLUSTER SLOTS and CLUSTER SHARDS name it as the genuine server does: a node without a name
-/// that is to be called by it is `?`, and an unknown endpoint is null in the one and empty in the other.
+/// CLUSTER SLOTS and CLUSTER SHARDS name each kind of preferred endpoint as the genuine server does. A node that has no host name, but
+/// should be called by it, is `?`. An unknown endpoint is null in CLUSTER SLOTS, and empty in CLUSTER SHARDS.
 #[test]
 fn endpoints_are_told_as_the_genuine_server_tells_them() {
     fn told(node: &Node) -> Vec<(String, Value)> {

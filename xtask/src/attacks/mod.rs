@@ -275,8 +275,7 @@ struct Setting {
 
 impl Setting {
     fn new(programs: Option<&Path>) -> Result<Self> {
-        let programs =
-            programs.map_or_else(|| Ok(crate::workspace::target_dir().join("release")), Path::canonicalize)?;
+        let programs = programs.map_or_else(|| Ok(crate::workspace::shipped("")), Path::canonicalize)?;
         let folder = crate::workspace::target_dir().join("attacks");
         let root = folder.join("root");
         fs::create_dir_all(&root)?;

@@ -4,6 +4,7 @@
 //! `target/book-source`, in which every file has the path that it has in the repository: relative links are the same in both.
 
 mod check;
+mod gaps;
 mod help;
 mod reference;
 mod source;

@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, bail, ensure};
 
-use super::help;
+use super::{gaps, help};
 use crate::differ::Reply;
 use crate::process::{Server, free_port, run_quietly};
 
@@ -57,9 +57,12 @@ pub(super) fn run(programs: &Path, renew: bool) -> Result<()> {
         (programs.join("redis-server"), programs.join("http-server"), programs.join("grpc-server"));
     let (echonet, loadgen) = (programs.join("echonet"), programs.join("loadgen"));
     let port = free_port()?.to_string();
+    let facts = Facts::of(&redis)?;
+    let groups = facts.commands()?;
     let tables = [
-        ("docs/redis/settings.md", settings(&redis)?),
-        ("docs/redis/commands.md", commands(&redis)?),
+        ("docs/redis/settings.md", settings(&redis)? + &gaps::inert_settings(&redis, &facts.settings)?),
+        ("docs/redis/compatibility.md", gaps::missing_commands(&groups)?),
+        ("docs/redis/commands.md", commands(groups)?),
         ("docs/redis/metrics.md", metrics(&redis, &["--port", &port, "--save", ""])?),
         // No server is there: the metrics of the way to it are, all the same.
         ("docs/http/metrics.md", metrics(&http, &["--listen", "127.0.0.1:0", "--redis", "redis://127.0.0.1:1"])?),
@@ -135,17 +138,39 @@ fn settings(program: &Path) -> Result<String> {
     Ok(out)
 }
 
+/// Commands by group and name: since, complexity, summary.
+pub(super) type Groups = BTreeMap<String, BTreeMap<String, [String; 3]>>;
+
+/// A running redis-server's answers about itself.
+struct Facts {
+    /// The reply of `COMMAND DOCS`.
+    docs: Reply,
+    /// Names of all settings that can be read.
+    settings: Vec<String>,
+}
+
+impl Facts {
+    fn of(program: &Path) -> Result<Self> {
+        let port = free_port()?;
+        let server = start(program, &["--port", &port.to_string(), "--save", ""], port)?;
+        let mut stream = connect(server.port())?;
+        stream.write_all(b"HELLO 3\r\nCOMMAND DOCS\r\nCONFIG GET *\r\n")?;
+        let mut replies = BufReader::new(stream);
+        Reply::read(&mut replies)?;
+        let docs = Reply::read(&mut replies)?;
+        let settings = Reply::read(&mut replies)?.elements().chunks(2).map(|pair| text(&pair[0])).collect();
+        Ok(Self { docs, settings })
+    }
+
+    fn commands(&self) -> Result<Groups> {
+        let mut groups = Groups::new();
+        collect(&self.docs, &mut groups)?;
+        Ok(groups)
+    }
+}
+
 /// The commands of redis-server by group.
-fn commands(program: &Path) -> Result<String> {
-    let port = free_port()?;
-    let server = start(program, &["--port", &port.to_string(), "--save", ""], port)?;
-    let mut stream = connect(server.port())?;
-    stream.write_all(b"HELLO 3\r\nCOMMAND DOCS\r\n")?;
-    let mut replies = BufReader::new(stream);
-    Reply::read(&mut replies)?;
-    let docs = Reply::read(&mut replies)?;
-    let mut groups: BTreeMap<String, BTreeMap<String, [String; 3]>> = BTreeMap::new();
-    collect(&docs, &mut groups)?;
+fn commands(mut groups: Groups) -> Result<String> {
     let mut out = String::new();
     for (group, title) in GROUPS {
         let rows = groups.remove(group).with_context(|| format!("no command is of the group {group}"))?;
@@ -160,7 +185,7 @@ fn commands(program: &Path) -> Result<String> {
 }
 
 /// Adds the commands of a map of `COMMAND DOCS` to their groups, but for containers of subcommands, and `HELP`.
-fn collect(docs: &Reply, groups: &mut BTreeMap<String, BTreeMap<String, [String; 3]>>) -> Result<()> {
+fn collect(docs: &Reply, groups: &mut Groups) -> Result<()> {
     for pair in docs.elements().chunks(2) {
         let (name, doc) = (text(&pair[0]), &pair[1]);
         let field = |wanted: &str| doc.elements().chunks(2).find(|pair| text(&pair[0]) == wanted).map(|pair| &pair[1]);

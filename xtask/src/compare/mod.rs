@@ -16,7 +16,7 @@ use subject::{Pinning, Subject, parse_pinning};
 
 /// Options of `cargo xtask compare`.
 ///
-/// Example: cargo xtask compare --memory --subject ours=target/release/redis-server --subject redis=/usr/bin/redis-server
+/// Example: cargo xtask compare --memory --subject ours=target/dist/redis-server --subject redis=/usr/bin/redis-server
 #[derive(Args)]
 #[command(verbatim_doc_comment)]
 pub(crate) struct Options {

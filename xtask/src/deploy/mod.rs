@@ -1,6 +1,7 @@
-//! Files for operators beside the programs: manual pages and completions, made from the output of `--help` and so from the tables behind
-//! it; bills of materials; programs without debug data, which stands beside them; units of systemd, an image, rules of Prometheus, a dashboard
-//! and manifests of Kubernetes, checked against the programs and installed tools; the licences and sources of dependencies.
+//! Files for operators beside the programs. Manual pages and completions are made from the output of `--help`. Bills of materials are made
+//! from the lock file. Programs are stripped, with their debug data in a second file. Units of systemd, the image, rules of Prometheus, the
+//! dashboard and manifests of Kubernetes are checked against the programs and by installed tools. So are licences and sources of
+//! dependencies.
 
 mod bill;
 mod completions;
@@ -139,11 +140,11 @@ fn split_off(program: &Path, folder: &Path) -> Result<String> {
 /// Builds the programs for release; their folder.
 fn build() -> Result<PathBuf> {
     let mut build = crate::programs::cargo();
-    build.args(["build", "--quiet", "--release"]);
+    build.args(["build", "--quiet", "--profile", crate::workspace::SHIPPED]);
     build.args(PROGRAMS.iter().flat_map(|program| ["--features", program.features]));
     build.args(PROGRAMS.iter().flat_map(|program| ["--package", program.package, "--bin", program.name]));
     run_quietly(&mut build)?;
-    Ok(crate::workspace::target_dir().join("release"))
+    Ok(crate::workspace::shipped(""))
 }
 
 /// Formats a page; groff has nothing to say about it.
@@ -209,9 +210,9 @@ fn check_image(dockerfile: &str, toolchain: &str) -> Result<()> {
             bail!("deploy/Dockerfile: --package {built}: there is no such package with a program");
         }
     }
-    for name in words.iter().filter_map(|word| word.strip_prefix("target/release/")) {
+    for name in words.iter().filter_map(|word| word.strip_prefix("target/dist/")) {
         if !PROGRAMS.iter().any(|program| program.name == name) {
-            bail!("deploy/Dockerfile: target/release/{name}: there is no such program");
+            bail!("deploy/Dockerfile: target/dist/{name}: there is no such program");
         }
     }
     Ok(())
@@ -258,8 +259,8 @@ mod tests {
             "deploy/Dockerfile: --package nothing: there is no such package with a program",
         );
         check(
-            &format!("{good}RUN install target/release/nothing"),
-            "deploy/Dockerfile: target/release/nothing: there is no such program",
+            &format!("{good}RUN install target/dist/nothing"),
+            "deploy/Dockerfile: target/dist/nothing: there is no such program",
         );
     }
 }

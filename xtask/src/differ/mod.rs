@@ -69,7 +69,7 @@ pub(crate) struct Options {
     /// for its time to be over) leaves the cores to the others.
     #[arg(long, default_value_t = 6)]
     pairs: usize,
-    /// Our server; by default as `cargo build --release -p redis-server` leaves it.
+    /// Our server; by default as `cargo build --profile dist -p redis-server` leaves it.
     #[arg(long)]
     ours: Option<PathBuf>,
     /// The genuine server.
@@ -84,7 +84,7 @@ pub(crate) struct Options {
 impl Options {
     /// Our server.
     fn ours(&self) -> Program {
-        Program::ours(self.ours.clone().unwrap_or_else(crate::workspace::release_server), self.valkey)
+        Program::ours(self.ours.clone().unwrap_or_else(crate::workspace::shipped_server), self.valkey)
     }
 
     /// The genuine server.

@@ -46,8 +46,8 @@ pub(crate) struct Options {
     /// Only kinds whose name holds one of these, such as `sentinel-kill` or `cut`.
     #[arg(long, value_delimiter = ',', value_name = "TEXT")]
     only: Vec<String>,
-    /// Seconds that a server stays away at least: one that has lost its data and is back at once may be promoted by Sentinels that
-    /// have not made up their minds, and a cluster's primary that is cut off takes a while to notice.
+    /// Least number of seconds that a server stays away. Sentinels that have not decided yet may promote a server that returns at once
+    /// without its data. In a cluster, a primary that is cut off needs some time to notice it.
     #[arg(long, value_name = "SECONDS", default_value_t = 5)]
     away: u64,
     /// Our server, instead of one that is built for it as tests are: what takes time are timeouts.

@@ -1,5 +1,5 @@
-//! Instructions per request, counted by callgrind: the same figure on a busy machine. Of redis-server for pipelined GET and
-//! SET, of http-server for its hot paths, of grpc-server per call and message.
+//! Instructions per request, counted by callgrind: the same figure on a busy machine. Of redis-server for GET and SET, pipelined or
+//! one at a time, also those that lock the memory bus; of http-server for its hot paths, of grpc-server per call and message.
 
 mod backend;
 mod grpc;
@@ -36,7 +36,7 @@ pub(crate) struct Options {
     /// Requests that are counted.
     #[arg(long, default_value_t = 160_000)]
     requests: u64,
-    /// The server's command, without its port (default: the release build).
+    /// The server's command, without its port (default: the shipped build).
     #[arg(long)]
     server: Option<String>,
     /// The server is the only node of a Redis Cluster.
@@ -75,10 +75,12 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     }
     let port = free_port()?;
     let server_command =
-        options.server.clone().unwrap_or_else(|| crate::workspace::release_server().display().to_string());
+        options.server.clone().unwrap_or_else(|| crate::workspace::shipped_server().display().to_string());
     let (output, mut command) = callgrind(&folder, port);
     command.extend(server_command.split_whitespace().map(String::from));
     command.extend(memory_only(port));
+    // callgrind_control looks for callgrind's options in the command line, in whose place a title would stand.
+    command.extend(["--set-proc-title", "no"].map(String::from));
     if options.cluster {
         command.extend(["--cluster-enabled", "yes", "--cluster-port"].map(String::from));
         command.push(free_port()?.to_string());
@@ -104,9 +106,10 @@ pub(crate) fn run(options: &Options) -> Result<()> {
         control(&server, &["-z"])?;
         connection.pipeline(request, options.requests, options.depth, options.keys)?;
         control(&server, &["-d"])?;
-        let total = profile::total(&dumped(&output, dump + 1)?)?;
-        let counted = options.requests / options.depth * options.depth;
-        println!("{name}: {:.0} instructions per request", total as f64 / counted as f64);
+        let dump = dumped(&output, dump + 1)?;
+        let counted = (options.requests / options.depth * options.depth) as f64;
+        let (all, locked) = (profile::total(&dump)? as f64 / counted, profile::locked(&dump)? as f64 / counted);
+        println!("{name}: {all:.0} instructions per request, of which {locked:.1} are locked");
     }
     Ok(())
 }
@@ -170,7 +173,8 @@ fn ask(connections: &mut [TcpStream], path: &str, turns: u64) -> Result<()> {
 /// A file for the counts, and how a command for this port begins.
 fn callgrind(folder: &Path, port: u16) -> (PathBuf, Vec<String>) {
     let output = folder.join(format!("callgrind.{port}"));
-    let mut command: Vec<String> = ["valgrind", "--tool=callgrind", "--instr-atstart=no"].map(String::from).into();
+    let flags = ["valgrind", "--tool=callgrind", "--instr-atstart=no", "--collect-bus=yes"];
+    let mut command: Vec<String> = flags.map(String::from).into();
     command.push(format!("--callgrind-out-file={}", output.display()));
     (output, command)
 }

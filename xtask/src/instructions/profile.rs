@@ -27,9 +27,22 @@ pub(super) const PARTS: [(&str, &[&str]); 11] = [
 
 /// The number of instructions in a dump.
 pub(super) fn total(dump: &str) -> Result<u64> {
+    sum(dump, 0)
+}
+
+/// The number of locked instructions in a dump: callgrind calls them global bus events.
+pub(super) fn locked(dump: &str) -> Result<u64> {
+    let events = dump.lines().find_map(|line| line.strip_prefix("events:")).context("a dump names its events")?;
+    let place = events.split_whitespace().position(|name| name == "Ge").context("it was run with --collect-bus=yes")?;
+    sum(dump, place)
+}
+
+/// The sum of the event at this place.
+fn sum(dump: &str, place: usize) -> Result<u64> {
     let line = dump.lines().find_map(|line| line.strip_prefix("summary:").or_else(|| line.strip_prefix("totals:")));
-    let number = line.and_then(|line| line.split_whitespace().next()).context("a dump has a summary")?;
-    Ok(number.parse()?)
+    let line = line.context("a dump has a summary")?;
+    // Zeros at the end are left out.
+    line.split_whitespace().nth(place).map_or(Ok(0), |number| Ok(number.parse()?))
 }
 
 /// Instructions by crate, with `libc`, `malloc` and `?` beside crates' names.
@@ -126,7 +139,7 @@ mod tests {
 
     const DUMP: &str = "\
 events: Ir
-ob=(1) /target/release/grpc-server
+ob=(1) /target/dist/grpc-server
 fl=(1) /x/registry/src/index/h2-0.4.20/src/codec.rs
 fn=(1) _ZN2h25codec4sendE
 10 5
@@ -152,6 +165,14 @@ fi=(2)
 
 totals: 928
 ";
+
+    #[test]
+    fn locked_instructions_have_a_column_of_their_own() {
+        let dump = "events: Ir Ge\ntotals: 928 31\n";
+        assert_eq!((total(dump).unwrap(), locked(dump).unwrap()), (928, 31));
+        assert_eq!(locked("events: Ir Ge\ntotals: 928\n").unwrap(), 0);
+        assert!(locked(DUMP).is_err(), "a run without buses tells nothing");
+    }
 
     #[test]
     fn costs_belong_to_crates() {

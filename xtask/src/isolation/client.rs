@@ -23,6 +23,12 @@ impl Client {
         Ok(Self { stream, replies })
     }
 
+    /// So many more connections to the same server.
+    pub(super) fn others(&self, count: usize) -> Result<Vec<TcpStream>> {
+        let addr = self.stream.peer_addr()?;
+        (0..count).map(|_| Ok(TcpStream::connect(addr)?)).collect()
+    }
+
     /// Sends a command and reads its reply, which may be an error.
     pub(crate) fn ask(&mut self, words: &[&str]) -> Result<()> {
         self.send(words)?;

@@ -17,16 +17,23 @@ pub(super) struct Disturbance {
     pub(super) size: usize,
     /// The state before.
     pub(super) prepare: fn(&mut Client, usize) -> Result<()>,
+    /// Whether a server of Redis 7.0 without modules has the commands.
+    pub(super) is_common: bool,
     /// The action that is repeated until the run is over.
     pub(super) disturb: fn(&mut Client, usize, &AtomicBool) -> Result<()>,
 }
 
 const MILLION: usize = 1_000_000;
+const MIB: usize = 1 << 20;
+/// Requests of a pipeline whose replies are long, or long in coming.
+const PIPELINED: usize = 16;
+/// Numbers of a vector.
+const DIMENSIONS: usize = 32;
 
 /// Most bytes that are sent before their replies are read.
 const PIPE_PIECE: usize = 256 * 1024;
 
-pub(super) static ALL: [Disturbance; 15] = [
+pub(super) static ALL: [Disturbance; 26] = [
     row(
         "nobody",
         1,
@@ -92,6 +99,65 @@ pub(super) static ALL: [Disturbance; 15] = [
             client.ask(&["MIGRATE", "127.0.0.1", &port, "moving", "0", "1000"])
         },
     ),
+    row("SET over a string of 512 MB", 512 * MIB, nothing, |client, size, _| {
+        string(client, size)?;
+        client.ask(&["SET", "string", "x"])
+    }),
+    row("GET of a string of 512 MB", 512 * MIB, string, |client, _, _| client.ask(&["GET", "string"])),
+    row("GETs of a string of 100 MB", 100 * MIB, string, |client, _, _| {
+        client.pipeline(&request(&[b"GET", b"string"]).repeat(PIPELINED), PIPELINED)
+    }),
+    row("PFCOUNT of 2,000 keys", 2000, counters, |client, size, _| {
+        let names: Vec<String> = (0..size).map(|i| format!("counter:{i}")).collect();
+        let words: Vec<&str> = std::iter::once("PFCOUNT").chain(names.iter().map(String::as_str)).collect();
+        client.ask(&words)
+    }),
+    row("CLIENT LIST of 3,000 clients", 3000, nothing, |client, size, over| {
+        // They stay until the run is over.
+        let _others = client.others(size)?;
+        while !over.load(Relaxed) {
+            client.ask(&["CLIENT", "LIST"])?;
+        }
+        Ok(())
+    }),
+    row("EVALs of 300 calls, 16 pipelined", 300, nothing, |client, size, _| {
+        let script = format!("for i = 1, {size} do redis.call('INCR', KEYS[1]) end");
+        client.pipeline(&request(&[b"EVAL", script.as_bytes(), b"1", b"counter"]).repeat(PIPELINED), PIPELINED)
+    }),
+    search("FT.AGGREGATE over 1 M documents", MILLION, documents, |client, _, _| {
+        client.ask(&[
+            "FT.AGGREGATE",
+            "index",
+            "*",
+            "GROUPBY",
+            "1",
+            "@tag",
+            "REDUCE",
+            "AVG",
+            "1",
+            "@number",
+            "AS",
+            "mean",
+        ])
+    }),
+    search("FT.SEARCH with SORTBY over 1 M", MILLION, documents, |client, _, _| {
+        client.ask(&["FT.SEARCH", "index", "@number:[0 inf]", "SORTBY", "number", "DESC", "LIMIT", "0", "10"])
+    }),
+    search("KNN over 1 M vectors, FLAT", MILLION, vectors, |client, _, _| {
+        let query = [0u8; 4 * DIMENSIONS];
+        let words: [&[u8]; 8] =
+            [b"FT.SEARCH", b"index", b"*=>[KNN 10 @vector $query]", b"PARAMS", b"2", b"query", &query, b"NOCONTENT"];
+        client.pipeline(&request(&[&words[..], &[b"DIALECT", b"2"]].concat()), 1)
+    }),
+    search("FT.CREATE over 5 M keys", 5 * MILLION, hashes, |client, _, _| {
+        create(client, &["number", "NUMERIC"])?;
+        thread::sleep(Duration::from_secs(1));
+        client.ask(&["FT.DROPINDEX", "index"])
+    }),
+    search("FT.DROPINDEX DD of 100 k keys", 100_000, nothing, |client, size, _| {
+        documents(client, size)?;
+        client.ask(&["FT.DROPINDEX", "index", "DD"])
+    }),
 ];
 
 const fn row(
@@ -100,7 +166,17 @@ const fn row(
     prepare: fn(&mut Client, usize) -> Result<()>,
     disturb: fn(&mut Client, usize, &AtomicBool) -> Result<()>,
 ) -> Disturbance {
-    Disturbance { name, size, prepare, disturb }
+    Disturbance { name, size, prepare, is_common: true, disturb }
+}
+
+/// One whose commands search.
+const fn search(
+    name: &'static str,
+    size: usize,
+    prepare: fn(&mut Client, usize) -> Result<()>,
+    disturb: fn(&mut Client, usize, &AtomicBool) -> Result<()>,
+) -> Disturbance {
+    Disturbance { is_common: false, ..row(name, size, prepare, disturb) }
 }
 
 fn nothing(_: &mut Client, _: usize) -> Result<()> {
@@ -122,6 +198,46 @@ fn set(client: &mut Client, size: usize) -> Result<()> {
 
 fn sorted_set(client: &mut Client, size: usize) -> Result<()> {
     client.fill(&["ZADD", "sorted"], size, |i| vec![i.to_string().into_bytes(), format!("member:{i}").into_bytes()])
+}
+
+fn string(client: &mut Client, size: usize) -> Result<()> {
+    client.ask(&["SETRANGE", "string", &(size - 1).to_string(), "x"])
+}
+
+/// HyperLogLogs that are dense.
+fn counters(client: &mut Client, size: usize) -> Result<()> {
+    let element = |i: usize| i.to_string().into_bytes();
+    client.fill(&["PFADD", "counter:0"], 20_000, |i| vec![element(i)])?;
+    client.each("PFMERGE", size, |i| vec![format!("counter:{i}").into_bytes(), b"counter:0".to_vec()])
+}
+
+fn create(client: &mut Client, fields: &[&str]) -> Result<()> {
+    client.ask(&[&["FT.CREATE", "index", "PREFIX", "1", "doc:", "SCHEMA"], fields].concat())
+}
+
+/// Documents with a number and one of a hundred tags.
+fn hashes(client: &mut Client, size: usize) -> Result<()> {
+    client.each("HSET", size, |i| {
+        let (number, tag) = (i.wrapping_mul(2_654_435_761) % size, format!("tag{}", i % 100));
+        [format!("doc:{i}"), "number".to_owned(), number.to_string(), "tag".to_owned(), tag]
+            .map(String::into_bytes)
+            .into()
+    })
+}
+
+fn documents(client: &mut Client, size: usize) -> Result<()> {
+    create(client, &["number", "NUMERIC", "SORTABLE", "tag", "TAG", "SORTABLE"])?;
+    hashes(client, size)
+}
+
+fn vectors(client: &mut Client, size: usize) -> Result<()> {
+    let dimensions = DIMENSIONS.to_string();
+    let vector = ["vector", "VECTOR", "FLAT", "6", "TYPE", "FLOAT32", "DIM", &dimensions, "DISTANCE_METRIC", "L2"];
+    create(client, &vector)?;
+    client.each("HSET", size, |i| {
+        let numbers = (0..DIMENSIONS).flat_map(|place| ((i * (place + 1) % 997) as f32).to_le_bytes());
+        vec![format!("doc:{i}").into_bytes(), b"vector".to_vec(), numbers.collect()]
+    })
 }
 
 fn new_keys(client: &mut Client, size: usize) -> Result<()> {

@@ -96,7 +96,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     println!("|---|---|--:|--:|--:|--:|--:|");
     let is_wanted = |row: &&Disturbance| options.only.as_ref().is_none_or(|only| row.name.contains(only.as_str()));
     for row in ALL.iter().filter(is_wanted) {
-        for (name, command) in &subjects {
+        for (name, command) in subjects.iter().filter(|(name, _)| row.is_common || *name == our_name) {
             match measure(options, row, (name, command), &loadgen, &folder) {
                 Ok(row) => {
                     let Row { disturbance, p99, p999, max, rate, rounds, .. } = &row;

@@ -47,7 +47,7 @@ pub(crate) struct Options {
     /// Rounds of every comparison, instead of those in its plan.
     #[arg(long, conflicts_with = "quick")]
     rounds: Option<usize>,
-    /// Take our programs as they lie in target/release.
+    /// Take our programs as they lie in target/dist.
     #[arg(long)]
     no_build: bool,
     /// Leave out findings whose records are whole, of this commit without changes, and of all that is asked for.

@@ -117,7 +117,7 @@ fn build(findings: &[&Finding], interrupt: &Interrupt) -> Result<()> {
     wanted.sort_unstable();
     wanted.dedup();
     let mut words = vec![std::env::var("CARGO").unwrap_or_else(|_| "cargo".to_owned())];
-    words.extend(["build", "--quiet", "--release"].map(str::to_owned));
+    words.extend(["build", "--quiet", "--profile", crate::workspace::SHIPPED].map(str::to_owned));
     for wanted in &wanted {
         let (package, targets) = wanted.split_once(' ').unwrap_or((wanted, ""));
         words.extend(["--package", package].map(str::to_owned));
@@ -199,7 +199,7 @@ impl<'a> Work<'a> {
     /// `loadgen compare` for a finding.
     fn compare(&self, output: &Path) -> Command {
         let Self { finding, plan, .. } = self;
-        let loadgen = crate::workspace::target_dir().join("release/loadgen");
+        let loadgen = crate::workspace::shipped("loadgen");
         let mut command = if finding.network.is_empty() {
             Command::new(&loadgen)
         } else {

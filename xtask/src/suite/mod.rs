@@ -224,10 +224,10 @@ impl Subject {
             _ if options.genuine => options.of.genuine(tree),
             // It is started in other folders than this one.
             Some(program) => std::path::absolute(program)?,
-            None => crate::workspace::release_server(),
+            None => crate::workspace::shipped_server(),
         };
         if !program.exists() {
-            bail!("no {}: `cargo build --release -p redis-server` first", program.display());
+            bail!("no {}: `cargo build --profile dist -p redis-server` first", program.display());
         }
         let settings = if options.genuine { &[] } else { options.of.settings() };
         Ok(Self::Fresh { program, settings, folder })
@@ -252,7 +252,7 @@ impl Subject {
     /// The program, for files that start it.
     fn program(&self) -> PathBuf {
         match self {
-            Self::Running(_) => crate::workspace::release_server(),
+            Self::Running(_) => crate::workspace::shipped_server(),
             Self::Fresh { program, .. } => program.clone(),
         }
     }

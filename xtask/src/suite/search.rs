@@ -65,10 +65,10 @@ pub(super) fn run(options: &Options) -> Result<()> {
     let known = Known::read(&crate::workspace::root().join("xtask/suite/known-redisearch.txt"))?;
     let program = match &options.ours {
         Some(program) => std::path::absolute(program)?,
-        None => crate::workspace::release_server(),
+        None => crate::workspace::shipped_server(),
     };
     if !program.exists() {
-        bail!("no {}: `cargo build --release -p redis-server` first", program.display());
+        bail!("no {}: `cargo build --profile dist -p redis-server` first", program.display());
     }
     let files = files(&place, options, &known)?;
     let (waiting, outcomes) = (Mutex::new(files.iter().rev().collect::<Vec<_>>()), Mutex::new(Vec::new()));

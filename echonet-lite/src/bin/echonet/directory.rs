@@ -184,9 +184,9 @@ impl Directory {
     }
 }
 
-/// Asks at the address at which a node was known whether the node is still there, and if so whether it is the one that tells
-/// the same identity at another address: there are nodes with two addresses, and makers who give all their devices one number.
-/// One node has the same objects and settings at both.
+/// Asks the old address of a node whether the node is still there, and whether it is the node that has the same
+/// identity at a new address. Some nodes have two addresses, and some makers give all their devices one number. One
+/// node has the same objects and settings at both.
 pub(crate) async fn inquire(endpoint: &Endpoint, old: &NodeInfo, new: &NodeInfo) -> Namesake {
     let Some(id) = new.id() else { return Namesake::Gone };
     let object = new.objects.first().and_then(|object| Some((object.eoj, object.maps?)));

@@ -42,8 +42,8 @@ pub(in crate::net) fn interfaces() -> io::Result<Vec<Interface>> {
     Ok(interfaces)
 }
 
-/// Whether an address of this interface can be sent from: a new one is listed before the network has been asked whether another host has it, and
-/// nothing else than that a socket can be bound to it tells when that is done.
+/// Returns true if the program can send from this address. The system lists a new address before it has checked for duplicates in the
+/// network. The end of this check shows only in that a socket can be bound to the address.
 fn is_usable(address: IpAddr, interface: u32) -> bool {
     let own = match address {
         IpAddr::V6(v6) if v6.is_unicast_link_local() => SocketAddrV6::new(v6, 0, 0, interface).into(),

@@ -1,8 +1,8 @@
 //! Limits of a client's frames beside its requests' heads and bodies: their length, and their number in a second.
 //!
-//! h3 keeps a frame of any length until all of it has come; it skips as many frames as it is sent that mean nothing to
-//! it, takes empty DATA for the end of a body, and a body that breaks off within a frame for a whole one. So frames are
-//! looked at here, and only those that mean something are handed on.
+//! h3 buffers a frame of any length until it is complete, and skips any number of unknown frames. It takes an empty
+//! DATA frame for the end of a body, and a body that breaks off within a frame for a complete one. So this module
+//! checks the frames, and passes on only those that h3 needs.
 
 use std::fmt;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};

@@ -1,9 +1,9 @@
 //! How much is on its way to a client at one time: as Cubic has it, until the connection ends.
 //!
-//! quinn-proto 0.11.19 holds CONNECTION_CLOSE back as long as the congestion window is full and something else waits, and looks at no
-//! acknowledgement any more that would make room: a client that is slow or attacks would never hear why nobody answers it
-//! (<https://github.com/quinn-rs/quinn/issues/2785>). That frame is not subject to the window (RFC 9002 sections 2 and 7), so there is
-//! none once a connection ends.
+//! quinn-proto 0.11.19 delays CONNECTION_CLOSE while the congestion window is full and other data waits. It then also ignores the
+//! acknowledgements that would make room. So a slow or hostile client would never learn why the connection is closed
+//! (<https://github.com/quinn-rs/quinn/issues/2785>). That frame is not subject to the window (RFC 9002 sections 2 and 7), so there is none
+//! once a connection ends.
 
 use std::any::Any;
 use std::sync::Arc;

@@ -42,8 +42,8 @@ impl Intake {
         self.gone.take()
     }
 
-    /// Takes so many requests more at most, and none if there was none yet: from the id on that h3 says in GOAWAY. h3 itself would take
-    /// the request of this id, too, which the client sends again elsewhere (RFC 9114 section 5.2).
+    /// Accepts at most `more` further requests, and none if there was none yet. h3 names the first refused id in GOAWAY, but would accept
+    /// the request of this id itself. The client sends that request again elsewhere (RFC 9114 section 5.2).
     pub(super) fn end_after(&self, more: u64) {
         let next = self.next.get();
         // Requests are every fourth stream (RFC 9000 section 2.1).

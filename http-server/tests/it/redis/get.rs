@@ -98,9 +98,9 @@ fn http2_answers_alike() {
     }
 }
 
-/// The answers to these, asked for at once on one connection, and read as they come: all share the connection's window,
-/// and a client that reads one after another waits for ever when later answers fill the window (RFC 9113 section
-/// 5.2.2).
+/// Requests these paths at once on one connection, and reads the answers as they come. All answers share the
+/// connection's window. A client that reads one answer after another waits for ever when later answers fill the window
+/// (RFC 9113 section 5.2.2).
 async fn over_http2(front: &Front, paths: &[String], window: u32, id: &str) -> Vec<Answer> {
     let socket = tokio::net::TcpStream::connect(front.addr).await.unwrap();
     let mut builder = h2::client::Builder::new();

@@ -12,8 +12,8 @@ const REMEMBERED: usize = 1024;
 
 /// The requests under way.
 ///
-/// A TID is a place in the window and, in its upper bits, how often that place has been used: an answer finds its request
-/// without a search, and one that comes twice, or late, finds the place used by another.
+/// A TID has the place in the window in its lower bits, and the number of uses of that place in its upper bits. An
+/// answer thus finds its request without a search. A repeated or late answer finds the place in use by another request.
 #[derive(Debug)]
 pub struct Window {
     place_bits: u32,

@@ -124,8 +124,9 @@ pub fn unpaired_ratio(a: &[f64], b: &[f64]) -> Option<Ratio> {
     Some(Ratio::new(Mean::of(&a)?.minus(&Mean::of(&b)?), a.len().min(b.len())))
 }
 
-/// The median, and the narrowest interval between two of the values that holds the true one in at least 93 % of all cases,
-/// whatever the values' distribution; with four values or fewer their whole range, which holds it less often.
+/// The median, and the narrowest interval between two of the values that holds the true median in at least 93 % of all
+/// cases, for any distribution. With four values or fewer, the interval is their whole range, which holds the true
+/// median less often.
 #[must_use]
 pub fn median_estimate(values: &[f64]) -> Option<Estimate> {
     let mut sorted = values.to_vec();

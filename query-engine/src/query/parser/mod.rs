@@ -1,7 +1,8 @@
 //! A shift-reduce parser with a stack of its own, so that a hostile query costs no more of the thread's stack than a kind one.
 //!
-//! The grammar is RediSearch's, with its precedences: whether what stands on the stack is joined before the next token is
-//! read is decided by comparing both, also where that gives trees that surprise (`a b* c*` nests to the right).
+//! The grammar is RediSearch's, with its precedences. The parser compares the precedence of the stack's top with that
+//! of the next token, and decides by it whether to reduce first. Some trees surprise, as RediSearch's do: `a b* c*`
+//! nests to the right.
 
 mod field;
 mod leaf;

@@ -83,8 +83,8 @@ impl Figures {
     ///
     /// - `talk`, `packets`: at most. A node asks one other in a second, and each other one twice in a timeout, and is answered;
     ///   others ask it as much. A packet tells of a tenth of the nodes, and of three at least.
-    /// - `failover`: a timeout without an answer; then reports come with the packets that a node gets, half of which are primaries',
-    ///   until most primaries have reported; then the election's mean delay of 750 ms, and two periods of 100 ms.
+    /// - `failover`: the timeout without an answer passes first. Then reports arrive with the packets that a node gets, half of them from
+    ///   primaries, until most primaries have reported. The election's mean delay of 750 ms and two periods of 100 ms end it.
     /// - `join`: a rumour that each who knows tells others at `rate` grows as the logistic curve does; each meets the new one in its next period.
     /// - `heal`: a node that was cut off serves again when it has seen most primaries for a timeout, for half a second to five.
     fn by_rules(nodes: usize, timeout: Millis, packets: f64) -> Self {

@@ -1,8 +1,7 @@
 //! JSON documents (<https://redis.io/docs/latest/commands/?group=json>).
 //!
-//! A path that begins with `$` leads to any number of values, and what is answered is a list; a legacy path means one value: where it
-//! leads to several, reading commands answer for the first, and those that change, which change all of them, for the
-//! last.
+//! A path that begins with `$` selects any number of values, and the reply is a list. A legacy path means one value. If it selects several,
+//! reading commands reply for the first one. Commands that write change all of them, and reply for the last one.
 
 mod args;
 mod array;

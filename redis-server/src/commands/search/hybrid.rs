@@ -143,9 +143,9 @@ impl<'a> Request<'a> {
         let (mut constant, mut text, mut vector) = (DEFAULT_CONSTANT, None, None);
         while !list.is_empty() {
             match () {
-                () if is_rrf && list.take("CONSTANT") => constant = list.number("CONSTANT")?,
-                () if !is_rrf && list.take("ALPHA") => text = Some(list.number("ALPHA")?),
-                () if !is_rrf && list.take("BETA") => vector = Some(list.number("BETA")?),
+                () if is_rrf && list.take("CONSTANT") => constant = finite(&mut list, "CONSTANT")?,
+                () if !is_rrf && list.take("ALPHA") => text = Some(finite(&mut list, "ALPHA")?),
+                () if !is_rrf && list.take("BETA") => vector = Some(finite(&mut list, "BETA")?),
                 () if list.take("WINDOW") => self.window = positive(&mut list, "WINDOW")?,
                 () if list.take("YIELD_SCORE_AS") => self.both_name = Some(alias(&mut list)?),
                 () => return Err(unknown(&list, method)),
@@ -327,6 +327,12 @@ fn pairs<'a>(words: &mut Words<'a>, method: &str) -> Result<Words<'a>> {
 
 fn positive(words: &mut Words<'_>, option: &str) -> Result<usize> {
     let number = words.number(option).ok().filter(|number| *number > 0);
+    number.ok_or_else(|| Error::Message(format!("Invalid {option} value")))
+}
+
+/// A part of a sum of scores, which is to be a number.
+fn finite(words: &mut Words<'_>, option: &str) -> Result<f64> {
+    let number = words.number(option).ok().filter(|number: &f64| number.is_finite());
     number.ok_or_else(|| Error::Message(format!("Invalid {option} value")))
 }
 

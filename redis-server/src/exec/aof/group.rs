@@ -5,8 +5,8 @@
 //! clients                     ┆┆┆┆┆                  ┆┆┆┆┆  they are answered, send their next commands, and wait again
 //! ```
 //!
-//! Without a pause the first clients would get a write of their own, and the others would wait for that write and for their own: two
-//! halves of the clients would take turns, and a write would serve half as many.
+//! Without a pause, the first clients would get a write of their own. The others would wait for that write and for the next one. Two halves
+//! of the clients would then take turns, and a write would serve half as many clients.
 
 use std::time::{Duration, Instant};
 

@@ -40,8 +40,8 @@ impl From<FindError> for LoadError {
     }
 }
 
-/// Loads the files into an empty server that does not serve yet, or with whose data this worker is alone; says which there are, and
-/// which place of a stream of changes they end at, if they say so.
+/// Loads the files into an empty server. The server must not serve yet, or this worker must be alone with its data. Returns the files, and
+/// the offset in a stream of changes at which they end, if they name one.
 pub(super) fn load(worker: Worker, disk: &Arc<dyn Disk>) -> Result<(Manifest, Option<Position>), LoadError> {
     let instance = &Arc::clone(&worker.instance);
     let layout = layout(&instance.config);

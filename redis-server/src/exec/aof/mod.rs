@@ -1,13 +1,13 @@
 //! The append-only file of a server: the journal, in files.
 //!
-//! A reply waits in its connection's output until what it shows is safe (`Until`). Under `always` that is: on disk. Under `everysec` and
-//! `no` it is in the file, written by write(2), so that a process that is killed has lost nothing that was answered; under `everysec` it
-//! is also on disk while the disk has not answered for two seconds.
+//! A reply waits in its connection's output until the change that it shows is safe (`Until`). Under `always`, safe means on disk. Under
+//! `everysec` and `no`, it means written by write(2), so that a killed process loses no answered change. If the disk has not answered for
+//! two seconds, `everysec` also waits for the disk.
 //!
-//! The first thread with something to say takes the **pen** (`pen.rs`) and writes for all threads: a worker, before it sends the replies
-//! of a round, so that one write serves all clients of the round and no thread has to be woken for it; or the **keeper**, a thread for the
-//! long work: it forces files to disk, and begins new ones. A worker never waits for the pen. If another thread has it, the clients wait,
-//! and that thread writes again for them.
+//! The first thread with changes takes the **pen** (`pen.rs`) and writes those of all threads. A worker does so before it sends the replies
+//! of a round. One write then serves all clients of the round, and no thread has to be woken. The **keeper** is a thread for slow work: it
+//! forces files to disk, and begins new ones. A worker never waits for the pen. If another thread has it, the clients wait, and that thread
+//! writes again for them.
 //!
 //! Under `always` the keeper alone writes, and one fdatasync serves all waiting clients. While clients come, it waits for as many as
 //! waited the last time, or came meanwhile (`group.rs`). If fifty clients wait, an fdatasync for the first five makes the others wait for
@@ -183,8 +183,8 @@ impl Aof {
         (!self.is_safe(instance, offset)).then_some(offset)
     }
 
-    /// The journal's offset, if a reply that is made now has to wait until it is safe up to there: to be looked at by [`Aof::holds_at`]
-    /// when the reply is to leave, so that one write serves all replies that were made meanwhile.
+    /// Returns the journal's offset if a new reply must wait until the journal is safe up to there. The connection asks [`Aof::holds_at`]
+    /// for it just before the reply leaves, so that one write serves all replies that were made meanwhile.
     #[inline]
     pub fn unsafe_at(&self, instance: &Instance) -> Option<u64> {
         if self.until() == Until::Nothing {

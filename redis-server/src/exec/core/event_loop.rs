@@ -1,9 +1,9 @@
 //! The iterations of a worker's event loop. A round is a worker's work between two sleeps. Replies of several clients in one
 //! round leave together at its end.
 //!
-//! A reply that is sent wakes its reader. Sent one by one, with a client's commands before each, replies find a reader that
-//! has fallen asleep again, and waking it costs the server more than a small script does; sent in a row, most of them
-//! find it awake.
+//! A reply that is sent wakes its reader. If replies alternate with the commands of other clients, the reader has
+//! fallen asleep again before each reply. Waking it costs the server more than a small script. If replies are sent in a
+//! row, most of them find the reader awake.
 
 use std::fmt;
 

@@ -40,8 +40,8 @@ use crate::persistence::Status;
 use crate::process::{Process, Supervisor};
 use crate::protocol::error::Error;
 
-/// Shards per database where the configuration leaves it to us: of 10 M keys a table has some 2,500, which it puts in
-/// their new places under its lock when it grows; and of windows of 32 keys, two rarely want the same shard.
+/// Default number of shards per database. With 10 M keys, a shard's table has some 2,500, which it moves under its lock
+/// when it grows. Two windows of 32 keys rarely want the same shard.
 const DEFAULT_SHARDS: usize = 4096;
 
 /// Milliseconds after which a client looks again whether writes still wait, should nobody have woken it.

@@ -9,10 +9,11 @@
 //!
 //! No worker's thread waits for a slow call, neither for its locks nor for its end:
 //!
-//! - A slow call **marks** the keys, or databases, that it will work on, waits until every worker has left the window in which
-//!   it was, and for slow calls that came earlier and have marked the same, and only then borrows the keys, or locks all shards.
-//!   A window that begins later sees the marks; where it wants what they forbid, it does not run, and its connection is
-//!   [held](Held). Locks that are not marked are held for the time of a window, or of a walk's look at one shard.
+//! - A slow call **marks** the keys, or databases, that it will work on. It waits until every worker has left its
+//!   present window, and until earlier slow calls with the same marks are over. Then it borrows the keys, or locks all
+//!   shards. A window that begins later sees the marks; where it wants what they forbid, it does not run, and its
+//!   connection is [held](Held). Locks that are not marked are held for the time of a window, or of a walk's look at
+//!   one shard.
 //! - A call that must be alone is held too while slow calls are at work. No further slow call begins until all such
 //!   calls have had their turn, so neither side starves.
 //!

@@ -10,10 +10,10 @@ pub(in crate::exec) fn lend(view: &mut View<'_>, keys: &[(Key<'_>, Access)]) {
         return;
     }
     // SAFETY: every maker of a view of keys that others use too is one of these:
-    // - a worker, in a window (`Exclusive::enter`). Those that had begun when the keys were marked are over, as
-    //   `Exclusive::enter_slow` waits for them; one that begins later asks `Exclusive::forbids` for all that it will lock and
-    //   leaves out calls that want to change what is marked, or to look at what is marked to be changed; and `blocking` asks
-    //   for keys that a window has locked, but not for itself.
+    // - a worker, in a window (`Exclusive::enter`). Windows that began before the keys were marked are over:
+    //   `Exclusive::enter_slow` waits for them. A later window asks `Exclusive::forbids` about each key that it will
+    //   lock. It leaves out calls that would change a marked key, or read a key that is marked to be changed.
+    //   `blocking`, which serves waiters under the locks of a window, asks about their keys, too.
     // - another slow call: of two whose marks forbid each other `Exclusive::enter_slow` lets the later one wait.
     // - a thread that is alone (`Exclusive::stop`), which no thread is while slow calls are at work.
     unsafe { view.lend(keys) };

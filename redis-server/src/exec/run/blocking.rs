@@ -1,7 +1,7 @@
 //! Commands that wait: parking them, and running them again when a key becomes ready.
 //!
-//! A waiter is served under the locks of the command that made its key ready, before anybody else can see the key,
-//! if those locks cover all the keys that it needs; else under locks of its own right afterwards.
+//! A waiter is served under the locks of the command that made its key ready, before any other client can see the key.
+//! If those locks do not cover all keys of the waiter, it is served right afterwards, under locks of its own.
 //!
 //! Locks are taken in this order: shards, the parked command's answer, the queues. The thread that takes the sender out of
 //! a parked command ends its wait; all later threads find nothing.

@@ -1,8 +1,8 @@
 //! Scripts and functions in Lua 5.1 (<https://redis.io/docs/latest/develop/programmability/>).
 //!
-//! One script runs at a time, alone with the data (see [`Exclusive`](crate::exec::gate::Exclusive)), on a stack of its own: one that takes longer than
-//! `busy-reply-threshold` is interrupted every now and then, so that its worker can tell others that the server is busy, and
-//! take a `SCRIPT KILL`. There are two Lua states, for EVAL and for functions, which all workers use in turn.
+//! One script runs at a time, alone with the data (see [`Exclusive`](crate::exec::gate::Exclusive)), on a stack of its own. A script that
+//! takes longer than `busy-reply-threshold` is interrupted from time to time: its worker then answers other clients with BUSY, and accepts
+//! `SCRIPT KILL`. There are two Lua states, for EVAL and for functions, which all workers use in turn.
 //!
 //! `raw` holds what has no safe form: functions that raise Lua errors, and the way of a call through Lua's stack.
 

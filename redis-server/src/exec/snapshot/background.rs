@@ -156,8 +156,8 @@ impl Moment {
         Encoder::new(self.format, self.options)
     }
 
-    /// Whether the snapshot should be made at once: while replicas wait for it, the stream that they need next is kept in memory, and a
-    /// client that writes faster than that allows would make them begin again and again.
+    /// Returns true if the snapshot is urgent because replicas wait for it. Meanwhile the server keeps their stream in memory. A client
+    /// that writes too fast for that memory would make the replicas begin again and again.
     pub(super) fn is_urgent(&self) -> bool {
         self.purpose == Purpose::Replicas
     }

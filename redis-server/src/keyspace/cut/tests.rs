@@ -220,8 +220,8 @@ fn a_snapshot_shows_the_moment_of_the_cut_whatever_happens_while_it_is_made() {
     }
 }
 
-/// A value that takes long to save is not saved under the lock of its shard: what has expired, is to be evicted or belongs to a lost slot
-/// stays until the walk, or a call that has borrowed it, has saved it.
+/// A large value is not saved under the lock of its shard. So a large value that has expired, is to be evicted or belongs to a lost slot
+/// stays until it is saved, by the walk or by a call that has borrowed it.
 #[test]
 fn vast_values_stay_until_they_are_saved() {
     const BYTES: usize = 2 << 20;

@@ -75,9 +75,9 @@ fn by_tables(crc: u64, bytes: &[u8]) -> u64 {
     rest.iter().fold(crc, |crc, &byte| TABLES[0][usize::from(crc as u8 ^ byte)] ^ crc >> 8)
 }
 
-/// Many bytes at once, by multiplication without carry: a block's bits are the coefficients of a polynomial, and what stands
-/// `n` bits in front of other bytes is worth itself times x^n there, of which only the rest modulo [`POLYNOMIAL`] counts (V. Gopal
-/// et al., "Fast CRC computation for generic polynomials using PCLMULQDQ", Intel 2009).
+/// Many bytes at once, by multiplication without carry. The bits of a block are the coefficients of a polynomial. A
+/// block that stands `n` bits before the end counts as its polynomial times x^n, modulo [`POLYNOMIAL`] (V. Gopal et
+/// al., "Fast CRC computation for generic polynomials using PCLMULQDQ", Intel 2009).
 #[cfg(target_arch = "x86_64")]
 mod folding {
     use std::arch::x86_64::{

@@ -172,9 +172,9 @@ fn signed(bytes: &[u8]) -> Vec<u8> {
     payload
 }
 
-/// Whether we may refuse what the genuine server takes: bytes behind the value; a value that goes on into the payload's own
-/// footer; a score that only begins like a number; a stream's listpack that miscounts its elements; in place of a number, the mark of an
-/// encoded string.
+/// Returns true if this server may refuse a payload that the genuine server accepts. Such payloads have bytes behind the value, or a value
+/// that reaches into the payload's footer. Others have a score that only begins like a number, or a listpack of a stream with a wrong
+/// element count. The rest have the mark of an encoded string in place of a number.
 fn is_stricter(bytes: &[u8], payload: &[u8]) -> bool {
     const SCORES_AS_TEXT: [u8; 3] = [kind::SORTED_SET_TEXT, kind::SORTED_SET_LISTPACK, kind::SORTED_SET_ZIPLIST];
     let limits = Limits::default();

@@ -1,8 +1,8 @@
 //! HyperLogLog: about how many different elements were seen, in 12 kB at most.
 //!
-//! A HyperLogLog is a string with Redis' own content, so that clients may copy it like one: a header (magic, encoding,
-//! three zeros, the cached count in eight bytes, whose highest bit says that it is stale), then 16384 registers of six
-//! bits, either packed (*dense*) or run-length encoded (*sparse*, see `sparse`).
+//! A HyperLogLog is a string with Redis' own content, so clients can copy it like any string. Its header has a magic,
+//! the encoding, three zeros, and the cached count in eight bytes. The highest bit of the count marks it as stale. Then
+//! follow 16384 registers of six bits, either packed (*dense*) or run-length encoded (*sparse*, see `sparse`).
 
 mod sparse;
 #[cfg(test)]

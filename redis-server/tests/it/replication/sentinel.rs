@@ -56,8 +56,8 @@ impl Drop for Sentinel {
     }
 }
 
-/// A Sentinel that could not run for 2 s does nothing for 30 s more (its "TILT" mode), and what comes back as a primary
-/// it looks at every 10 s until it was up for 8 s without a gap: twice that, for a busy machine.
+/// A Sentinel that did not run for 2 s does nothing for 30 s more (its "TILT" mode). It asks a server that returns as a
+/// primary every 10 s, until that server was up for 8 s without a gap. This is twice the sum, for a busy machine.
 const SENTINELS_PATIENCE: Duration = Duration::from_secs(100);
 
 /// A primary and its replica, which the Sentinel knows.

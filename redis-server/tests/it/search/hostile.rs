@@ -86,20 +86,34 @@ fn errors_name_what_is_wrong() {
 fn expensive_queries_end() {
     let server = Server::start();
     let (client, other) = (&mut server.connect(), &mut server.connect());
-    run(client, "FT.CREATE i SCHEMA t TEXT n NUMERIC");
+    run(client, "FT.CREATE i SCHEMA t TEXT n NUMERIC v VECTOR HNSW 6 TYPE INT8 DIM 2 DISTANCE_METRIC L2");
     for n in 0..20_000 {
-        client.send(&["HSET", &format!("k{n}"), "t", &format!("word{n} common w{}", n % 7), "n", &n.to_string()]);
+        let (text, vector) = (format!("word{n} common w{}", n % 7), char::from((n % 128) as u8).to_string().repeat(2));
+        client.send(&["HSET", &format!("k{n}"), "t", &text, "n", &n.to_string(), "v", &vector]);
     }
     (0..20_000).for_each(|_| drop(client.reply()));
     let deep = "(".repeat(100_000);
     let wide = (0..100_000).map(|n| format!("w{n}")).collect::<Vec<_>>().join("|");
+    let million = "w ".repeat(1_000_000);
     let stars = format!("w'{}'", "*a".repeat(500));
+    let (knn, count) = ("*=>[KNN 2147483648 @v $q]", "2147483648");
+    let with = ["PARAMS", "2", "q", "ab"];
+    let near = [&["FT.SEARCH", "i", knn, "DIALECT", "2"][..], &with].concat();
+    let hybrid = |more: &[&'static str]| [&["FT.HYBRID", "i", "SEARCH"], more, &with].concat();
+    let most = ["common", "VSIM", "@v", "$q", "KNN", "2", "K", count, "COMBINE", "RRF", "2", "WINDOW", count];
+    let all = ["common", "VSIM", "@v", "$q", "RANGE", "2", "RADIUS", "1e30", "NOSORT", "TIMEOUT", "50"];
     let calls: &[&[&str]] = &[
         &["FT.SEARCH", "i", &deep],
         &["FT.SEARCH", "i", &wide],
+        &["FT.SEARCH", "i", &million],
         &["FT.SEARCH", "i", &stars, "DIALECT", "2"],
         &["FT.SEARCH", "i", "*", "LIMIT", "0", "1000000", "SORTBY", "t", "TIMEOUT", "50"],
         &["FT.AGGREGATE", "i", "*", "LOAD", "*", "SORTBY", "2", "@t", "DESC", "TIMEOUT", "50"],
+        &near,
+        &hybrid(&most),
+        &hybrid(&all),
+        &[&["FT.HYBRID", "i", "SEARCH", &*deep, "VSIM", "@v", "$q"][..], &with].concat(),
+        &[&["FT.HYBRID", "i", "SEARCH", "*", "VSIM", "@v", "$q", "FILTER", &*wide][..], &with].concat(),
     ];
     for call in calls {
         let began = Instant::now();

@@ -109,6 +109,9 @@ fn bad_hybrid_queries_are_errors() {
             ("SEARCH red VSIM @v $q DIALECT 2", NO_DIALECT),
             ("SEARCH red VSIM @v $q COMBINE SUM 0", "COMBINE: Invalid value for argument"),
             ("SEARCH red VSIM @v $q COMBINE LINEAR 2 ALPHA 1", "Missing value for BETA"),
+            ("SEARCH red VSIM @v $q COMBINE LINEAR 4 ALPHA nan BETA 1", "Invalid ALPHA value"),
+            ("SEARCH red VSIM @v $q COMBINE LINEAR 4 ALPHA 1 BETA inf", "Invalid BETA value"),
+            ("SEARCH red VSIM @v $q COMBINE RRF 2 CONSTANT -inf", "Invalid CONSTANT value"),
             ("SEARCH red VSIM @v $q NOSORT SORTBY 1 @t", "NOSORT is not allowed with SORTBY"),
             ("SEARCH '@v:[VECTOR_RANGE 1 $q]' VSIM @v $q", "Vector expressions are not allowed in FT.HYBRID SEARCH"),
             (

@@ -39,8 +39,8 @@ impl Drop for Stopped<'_> {
     }
 }
 
-/// A free port, below those that the system gives to connections that go out: one of these could have it when a server is to
-/// start there again, even one that a replica tries to make to that very server.
+/// A free port below the range of outgoing connections. A port of that range may be taken when a server starts there
+/// again, even by a replica's own attempt to connect to that server.
 pub(crate) fn free_port() -> u16 {
     const FIRST: u32 = 10_000;
     const COUNT: u32 = 22_000;

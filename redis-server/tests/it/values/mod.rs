@@ -1,10 +1,10 @@
 //! A value is the same after it was written and loaded, by every route, whatever commands made it.
 //!
 //! Random commands lead values of every type into [shapes](shapes) that are seldom: each of them has a name and is counted, and a run
-//! that misses one fails. After each step the value goes through DUMP and RESTORE, MIGRATE over TCP, a file as a server
-//! loads it at its start and a replica from its primary, the journal of the append-only file, and the commands of a plain base, in which
-//! slots move, too. [Genuine servers](genuine) run the commands that they know, too. `VALUES_STEPS=10000000` and
-//! `VALUES_GENUINE_STEPS=10000000` make long runs of them, `VALUES_GENUINE_SEED=11` begins with another seed.
+//! that misses one fails. After each step, the value is copied in every way that the server has. These are DUMP and RESTORE, MIGRATE over
+//! TCP, a snapshot as a server and as a replica loads it, the journal of the append-only file, and the commands of a plain base, which also
+//! move slots. [Genuine servers](genuine) run the commands that they know, too. `VALUES_STEPS=10000000` and `VALUES_GENUINE_STEPS=10000000`
+//! make long runs of them, `VALUES_GENUINE_SEED=11` begins with another seed.
 
 mod commands;
 mod genuine;

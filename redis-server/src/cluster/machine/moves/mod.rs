@@ -15,11 +15,11 @@
 //! ```
 //!
 //! The source does not take released slots back after a timeout: the target may own them, and no node that knows may be in reach. It keeps
-//! the slots closed for writes, also over a restart, until one of these has spoken: the target, by a claim; the target, by an answer
-//! without one to a question that was asked when the permission had lapsed ([`LEASE`](crate::cluster::moves::LEASE)); the replica that was elected in the failed target's
-//! place; or an operator (`CLUSTER CANCELSLOTMIGRATIONS`). Where the target may have passed them on meanwhile, all other primaries must
-//! have been heard as well. Where the source takes them back, and the target could still believe to have them, it takes an epoch above the
-//! one that it gave.
+//! the slots closed for writes, also over a restart, until the owner is certain. The target decides by a claim. It also decides by an
+//! answer without a claim, if the question was sent after the permission had lapsed ([`LEASE`](crate::cluster::moves::LEASE)). The replica
+//! that is elected in place of a failed target decides, too, and so does an operator (`CLUSTER CANCELSLOTMIGRATIONS`). Where the target may
+//! have passed them on meanwhile, all other primaries must have been heard as well. Where the source takes them back, and the target could
+//! still believe to have them, it takes an epoch above the one that it gave.
 
 mod export;
 mod import;

@@ -1,8 +1,8 @@
 //! Vector sets: four numbers, the projection, and each element with a list of numbers that says where it stands in the graph.
 //!
-//! The list: the element's number; its level, with the version of the list in the upper bits; for each level from 0 up how many links there
-//! are and may be, and the numbers of the linked elements, behind which version 1 has the farthest one; length and range as two floats.
-//! Version 0 is written, which Redis reads, because finding the farthest link of all elements takes as long as all else.
+//! The list begins with the element's number, and its level with the version of the list in the upper bits. For each level from 0 up follow
+//! the count of links, their limit, and the numbers of the linked elements. Version 1 adds the farthest link behind them. Length and range
+//! end the list, as two floats. The server writes version 0, which Redis reads: finding the farthest links would double the time.
 
 use super::super::reader::Reader;
 use super::super::save::{self, Sink, len};

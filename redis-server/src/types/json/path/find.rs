@@ -1,9 +1,9 @@
 //! Evaluation of paths.
 //!
-//! The work is counted: a step for each value that is looked at. A path with several `..` can lead to a value in as many ways as
-//! there are subsets of the containers around it, and a filter can look through the whole document for each value; for either
-//! there is a number of steps at which it is refused, which grows with the document and is far beyond what a path with
-//! one `..` takes. The paths of one call share it.
+//! The work is counted: a step for each value that is looked at. A path with several `..` can reach a value in as many
+//! ways as its containers have subsets. A filter can search the whole document for each value. A path that takes too
+//! many steps is refused. That limit grows with the document, and is far above the steps of a path with one `..`. The
+//! paths of one call share it.
 
 use super::{Segment, Selector};
 use crate::types::json::document::{Json, Refused};
