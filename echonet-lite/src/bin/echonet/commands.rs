@@ -367,6 +367,9 @@ pub(crate) struct Bridge {
     /// Take back what the broker retains of nodes and objects that are not found within 15 s (or --timeout), and end
     #[arg(long)]
     pub(crate) clean: bool,
+    /// Names, areas and entities of devices as you want them: a TOML file
+    #[arg(long, value_name = "FILE")]
+    pub(crate) config: Option<PathBuf>,
     /// The topic that all others are below
     #[arg(long, default_value = "echonet", value_name = "TOPIC")]
     pub(crate) topic: String,

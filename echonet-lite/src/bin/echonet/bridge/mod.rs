@@ -11,6 +11,7 @@ mod broker;
 mod clean;
 mod commanding;
 mod composite;
+mod config;
 mod device_class;
 mod nodes;
 mod remembered;
@@ -23,6 +24,7 @@ use std::time::{Duration, Instant};
 use asking::Told;
 use broker::{Broker, News, OFFLINE, ONLINE};
 use commanding::{Command, UnderWay};
+use config::Config;
 use echonet_lite::controller::{Event, Interview, NodeAddr, Notification};
 use echonet_lite::net::Endpoint;
 use echonet_lite::wire::Eoj;
@@ -51,6 +53,7 @@ struct Bridge<'a> {
     broker: Broker,
     args: &'a Args,
     quirks: quirks::Table,
+    config: Config,
     directory: Directory,
     places: Places,
     nodes: HashMap<Name, Node>,
@@ -88,6 +91,7 @@ pub(crate) async fn run(args: &Args, options: &Options, out: &Output) -> Result<
         broker,
         args,
         quirks,
+        config: Config::read(args.config.as_deref())?,
         directory: Directory::new('_'),
         places,
         nodes: HashMap::new(),

@@ -71,7 +71,8 @@ impl Bridge<'_> {
                 continue;
             }
             let names = (self.args.topic.as_str(), &**name);
-            let thing = Thing::new(class, object.eoj, maps, (quirks, info.maker), names, self.args.poll);
+            let mut thing = Thing::new(class, object.eoj, maps, (quirks, info.maker), names, self.args.poll);
+            thing.wanted = self.config.of(name, object.eoj);
             let base = thing.base.clone();
             self.topics.insert(base.clone(), place.clone());
             self.things.insert(place, thing);
