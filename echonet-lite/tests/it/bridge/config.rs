@@ -9,7 +9,12 @@ fn a_device_is_called_as_the_user_wants() {
     }
     const NET: u8 = 29;
     let broker = Mosquitto::start("bridge-config");
-    let _home = Home::new([127, 74, NET], PORT + u16::from(NET), &[class::by_name("0130").unwrap()], 1);
+    let _home = Home::new(
+        [127, 74, NET],
+        PORT + u16::from(NET),
+        &["0130", "0139"].map(|code| class::by_name(code).unwrap()),
+        1,
+    );
     let file = std::env::temp_dir().join(format!("echonet-bridge-{}.toml", std::process::id()));
     let text = format!(
         "[device.\"fe000077{:026x}/013001\"]\nname = \"Study\"\narea = \"Upstairs\"\n\
@@ -21,9 +26,15 @@ fn a_device_is_called_as_the_user_wants() {
     let mut command = Command::new(env!("CARGO_BIN_EXE_echonet"));
     command.args(["--port", &port, "--address", &address, "bridge", &format!("mqtt://127.0.0.1:{}", broker.port)]);
     let _bridge = Running(command.arg("--config").arg(&file).stdout(Stdio::null()).spawn().unwrap());
-    let devices = Listener::new(&broker).devices(1);
+    let listener = Listener::new(&broker);
+    let devices = listener.devices(2);
     std::fs::remove_file(&file).unwrap();
-    let device = &devices[0];
+    let is_named = |device: &&Value| device["device"]["name"] == "Study";
+    let device = devices.iter().find(is_named).unwrap_or_else(|| panic!("{devices:?}"));
+    assert_eq!(device["components"]["main"]["platform"], "climate");
+    for device in &devices {
+        assert_eq!(checker::problems(device, &listener.values()), Vec::<String>::new());
+    }
     assert_eq!(
         (device["device"]["name"].as_str(), device["device"]["suggested_area"].as_str()),
         (Some("Study"), Some("Upstairs"))
