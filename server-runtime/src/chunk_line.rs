@@ -24,14 +24,14 @@ fn without_spaces(text: &[u8]) -> &[u8] {
     &text[spaces..]
 }
 
-/// What follows a token (RFC 9110 section 5.6.2).
+/// Returns the bytes behind a token (RFC 9110 section 5.6.2).
 fn behind_token(text: &[u8]) -> Option<&[u8]> {
     let is_token = |byte: &&u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(byte);
     let length = text.iter().take_while(is_token).count();
     (length > 0).then(|| &text[length..])
 }
 
-/// What follows a quoted string (RFC 9110 section 5.6.4).
+/// Returns the bytes behind a quoted string (RFC 9110 section 5.6.4).
 fn behind_quoted(text: &[u8]) -> Option<&[u8]> {
     let mut bytes = text.strip_prefix(b"\"")?.iter();
     loop {

@@ -2,7 +2,7 @@
 //!
 //! The parser is stricter than the RFC where two readers of a message could disagree about its end, because that allows
 //! request smuggling. Every line must end in CRLF. A length stands once. A coding other than `chunked` is refused, and
-//! so are chunk extensions.
+//! so is an invalid chunk extension; a valid one is ignored.
 
 mod chunked;
 mod encode;

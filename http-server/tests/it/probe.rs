@@ -81,7 +81,7 @@ impl Expected {
 #[derive(Debug)]
 enum Outcome {
     Status(u16),
-    /// What stood within the request was answered, too.
+    /// A request within the body of the first one was answered, too.
     Several,
     End,
     Silence,

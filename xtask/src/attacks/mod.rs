@@ -1,5 +1,5 @@
 //! Attacks by strangers on http-server, over HTTP/1.1, HTTP/2 and HTTP/3, and on grpc-server, and their outcome: one table, run against
-//! the release builds.
+//! the shipped builds.
 //!
 //! Each row is twenty connections that attack at the same time, while two honest clients go on asking. A row holds if each attacker gets
 //! the end that the row names, the server's memory stays within its bound, its processor time within a tenth of a core for each attacker,

@@ -41,7 +41,7 @@ pub(crate) struct Options {
     /// The project whose test suite runs.
     #[arg(long, value_enum, default_value_t, conflicts_with_all = ["spawn", "cluster", "sentinel"])]
     of: Of,
-    /// Test a server that already runs on this port of the loopback interface (default: starts the release build).
+    /// Test a server that already runs on this port of the loopback interface (default: starts the shipped build).
     #[arg(long)]
     port: Option<u16>,
     /// Have the suite start its servers itself, ours in the place of `src/redis-server`.
@@ -74,7 +74,7 @@ pub(crate) struct Options {
     /// Test Debian's redis-server in place of ours: a check of this command itself.
     #[arg(long)]
     genuine: bool,
-    /// Our program (default: the release build).
+    /// Our program (default: the shipped build).
     #[arg(long, value_name = "PROGRAM")]
     ours: Option<PathBuf>,
     /// Files that are run at the same time.
