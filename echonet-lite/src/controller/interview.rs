@@ -6,7 +6,7 @@ use super::identity::is_alike;
 use super::slot::{Owner, State, Target};
 use super::{Answer, Controller, Event, Failure, Interview, NodeAddr, NodeId, NodeInfo, Operation, Request};
 use crate::node::Instant;
-use crate::wire::{Eoj, Message, PropertySet};
+use crate::wire::{Eoj, Esv, Message, PropertySet};
 
 /// How many instances one list of them can name (a value has 253 bytes for them).
 const LISTED_AT_ONCE: usize = 84;
@@ -185,7 +185,14 @@ impl Controller {
 
     /// Learns from what a node profile announces: its instances when it starts, when its address changes, when they change,
     /// and when it is asked to.
-    pub(super) fn learn_announcement(&mut self, place: u32, from: NodeAddr, message: &Message<'_>, was_asked: bool) {
+    pub(super) fn learn_announcement(
+        &mut self,
+        now: Instant,
+        place: u32,
+        from: NodeAddr,
+        message: &Message<'_>,
+        was_asked: bool,
+    ) {
         let mut listed = Vec::new();
         let mut is_list = false;
         for property in message.properties().filter(|property| property.epc == 0xD5) {
@@ -204,10 +211,11 @@ impl Controller {
             !was_asked && matches!(peer.info.id, Some(NodeId::Likeness(_))) && !is_alike(&peer.info, &listed);
         let changed = peer.info.learn_objects(&listed, is_part, limit);
         if !was_asked {
-            peer.restarted();
+            peer.restarted(now);
             peer.ask_at(from);
             let addr = peer.info.addr;
             self.tell(Event::NodeAnnounced(addr));
+            self.read_again(now, place);
         }
         self.objects_changed(place, changed);
         if is_other {
@@ -216,6 +224,18 @@ impl Controller {
             self.start_interview(place);
         } else {
             self.doubt(place);
+        }
+    }
+
+    /// Sends reads again that a node has not answered before it began anew: it has lost them. Otherwise each waits for its time,
+    /// and the interview behind it. A write is sent once, and waits for its answer.
+    fn read_again(&mut self, now: Instant, place: u32) {
+        for (slot, index) in self.slots.iter_mut().zip(0..) {
+            let is_of = (slot.target, slot.state) == (Target::Peer(place), State::Outstanding);
+            if is_of && slot.service == Esv::Get && slot.checks().is_none() {
+                slot.tried = slot.tried.saturating_sub(1);
+                self.deadlines.set(index, now);
+            }
         }
     }
 

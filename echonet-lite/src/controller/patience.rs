@@ -81,6 +81,11 @@ impl ResponseTime {
         }
     }
 
+    /// The node begins anew: requests that were sent before say nothing of it, even if they are not answered.
+    pub(super) fn begins_anew(&mut self, now: Instant) {
+        (self.misses, self.missed_at) = (0, now);
+    }
+
     /// How long answers take.
     pub(super) fn smoothed(&self) -> Option<Duration> {
         self.smoothed.map(|(smoothed, _)| Duration::from_micros(smoothed.into()))

@@ -293,9 +293,9 @@ impl Peer {
     }
 
     /// The node starts afresh, or may be another by now.
-    pub(super) fn restarted(&mut self) {
+    pub(super) fn restarted(&mut self, now: Instant) {
         self.forget_refused();
         self.info.properties_at_once = None;
-        self.response_time.heard();
+        self.response_time.begins_anew(now);
     }
 }

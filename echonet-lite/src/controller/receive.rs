@@ -264,7 +264,7 @@ impl Controller {
         }
         self.statistics.notifications += 1;
         if is_profile {
-            self.learn_announcement(place, from, message, was_asked);
+            self.learn_announcement(now, place, from, message, was_asked);
         }
         let node = self.peer(place).info.addr;
         let mut list = Vec::with_capacity(message.as_bytes().len());

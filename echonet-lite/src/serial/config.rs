@@ -38,11 +38,23 @@ impl Module {
         }
     }
 
-    /// The module of this name, in any case.
+    /// The module of this name, in any case: [`name`](Self::name), or the name of a product with the same commands.
     pub fn by_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|module| module.name().eq_ignore_ascii_case(name))
+        let product =
+            PRODUCTS.iter().find(|(product, _)| product.eq_ignore_ascii_case(name)).map(|(_, module)| *module);
+        product.or_else(|| Self::ALL.into_iter().find(|module| module.name().eq_ignore_ascii_case(name)))
     }
 }
+
+/// Products with the commands of a module.
+const PRODUCTS: [(&str, Module); 6] = [
+    ("BP35A7A", Module::Bp35a1),
+    ("BP35C1", Module::Bp35c0),
+    ("BP35C2", Module::Bp35c0),
+    ("RL7023 Stick-D/IPS", Module::Rl7023),
+    ("RL7023 Stick-D/DSS", Module::Rl7023Dss),
+    ("RL7023-IPS", Module::Rl7023),
+];
 
 /// The Route-B id and password that the grid operator gave out. Never shown by `Debug`.
 #[derive(Clone, PartialEq, Eq)]
@@ -223,6 +235,8 @@ mod tests {
             assert_eq!(Module::by_name(module.name()), Some(module));
         }
         assert_eq!(Module::by_name("bp35c0"), Some(Module::Bp35c0));
+        assert_eq!(Module::by_name("bp35c2"), Some(Module::Bp35c0));
+        assert_eq!(Module::by_name("RL7023 Stick-D/DSS"), Some(Module::Rl7023Dss));
         assert_eq!(Module::by_name("BP35"), None);
     }
 }

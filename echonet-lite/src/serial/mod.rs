@@ -6,6 +6,7 @@
 //! - With the feature `serial`: `Link` puts the requests of a [controller](crate::controller) on top of the driver,
 //!   `SerialPort` opens a port, and `Client` joins both for programs that wait: `join`, `get`, `set`. With the feature
 //!   `net` too there is `AsyncClient` on an `AsyncSerialPort`, for tokio.
+//! - With the feature `serial`: `Relay` makes the meter a node of another network, for any number of controllers.
 //! - [`Message`] reads a line of the module, for tools that show a conversation.
 //!
 //! Commands and events are those of the SKSTACK IP command references of BP35A1, BP35C0 and RL7023.
@@ -25,6 +26,8 @@ mod link;
 mod message;
 #[cfg(feature = "serial")]
 mod port;
+#[cfg(feature = "serial")]
+mod relay;
 
 #[cfg(all(feature = "serial", feature = "net"))]
 pub use asynchronous::{AsyncClient, AsyncSerialPort};
@@ -38,6 +41,8 @@ pub use link::{Error, Link, Pending};
 pub use message::{Message, Notice, PanField, Payload, Received};
 #[cfg(feature = "serial")]
 pub use port::{BAUD, SerialPort};
+#[cfg(feature = "serial")]
+pub use relay::Relay;
 
 /// The longest payload that SKSENDTO takes and ERXUDP brings, in bytes.
 pub const PAYLOAD_MAX: usize = 1232;

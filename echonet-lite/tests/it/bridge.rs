@@ -1,7 +1,10 @@
 //! `echonet bridge` between emulated homes and a genuine broker, seen as Home Assistant sees it.
 
 mod checker;
+mod config;
 mod identity;
+#[cfg(feature = "serial")]
+mod meter;
 
 use std::collections::HashMap;
 use std::net::TcpListener;

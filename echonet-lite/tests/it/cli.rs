@@ -233,6 +233,14 @@ fn a_served_node_is_found_read_and_written() {
     assert_eq!(none[0]["properties"][1]["value"], true);
     check(&tool(&["set", "127.0.62.1", "generalLighting:3", "faultStatus=true"]), 4);
     check(&tool(&["set", "127.0.62.1", "generalLighting:3", "0xF1=0x01"]), 4);
+    // An object that the node does not have, which it says nothing about.
+    for (object, rest) in [("generalLighting:2", ["get", "80"]), ("airCleaner:all", ["set", "80=0x30"])] {
+        let output = run(&[&head[..3], &["--address", "127.0.62.2", rest[0], "127.0.62.1", object, rest[1]]].concat());
+        assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));
+        let has =
+            format!("127.0.62.1 has no {object}; it has homeAirConditioner:1, generalLighting:1, generalLighting:3");
+        assert!(stderr(&output).contains(&has), "{}", stderr(&output));
+    }
     // No node at that address, and none to be found.
     check(&["--port", port, "--address", "127.0.62.2", "--timeout", "0.3", "get", "127.0.62.3", "node", "80"], 3);
     check(&["--port", "13629", "--address", "127.0.62.2", "--timeout", "0.3", "discover"], 3);

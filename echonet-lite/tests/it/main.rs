@@ -12,8 +12,11 @@ mod class;
 #[cfg(feature = "cli")]
 mod cli;
 mod conformance;
-#[cfg(any(feature = "mqtt", feature = "web"))]
+#[cfg(feature = "cli")]
+#[cfg_attr(not(any(feature = "mqtt", feature = "web")), allow(dead_code, reason = "the servers' tests use all of it"))]
 mod emulated;
+#[cfg(feature = "web")]
+mod export;
 #[cfg(feature = "std")]
 mod home;
 mod judge;
@@ -24,6 +27,14 @@ mod net;
 mod network;
 #[cfg(feature = "net")]
 mod peers;
+#[cfg(feature = "emulate")]
+mod power_cut;
+#[cfg(feature = "cli")]
+mod reach;
+#[cfg(feature = "cli")]
+mod reports;
+#[cfg(all(feature = "cli", feature = "serial"))]
+mod route_b;
 #[cfg(all(feature = "serde", feature = "std"))]
 mod shape;
 #[cfg(feature = "std")]

@@ -6,3 +6,4 @@ mod driver;
 mod link;
 mod module;
 mod noise;
+mod relay;

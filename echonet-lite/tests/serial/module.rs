@@ -39,7 +39,12 @@ pub(crate) enum Fault {
     Forge,
     /// Noise comes before the answer.
     Noise,
+    /// The module starts anew, as after a moment without power, and has forgotten everything.
+    Restart,
 }
+
+/// Answers a datagram in place of the built-in meter.
+pub(crate) type Meter = Box<dyn FnMut(&[u8]) -> Option<Vec<u8>> + Send>;
 
 /// The module's settings and state.
 pub(crate) struct Simulator {
@@ -60,6 +65,7 @@ pub(crate) struct Simulator {
     pan: bool,
     joined: bool,
     pub(crate) commands: Vec<String>,
+    meter: Option<Meter>,
 }
 
 impl Simulator {
@@ -79,7 +85,28 @@ impl Simulator {
             pan: false,
             joined: false,
             commands: Vec::new(),
+            meter: None,
         }
+    }
+
+    /// The same, with another meter.
+    pub(crate) fn with_meter(mut self, meter: Meter) -> Self {
+        self.meter = Some(meter);
+        self
+    }
+
+    /// Adds a fault to those to come.
+    pub(crate) fn add_fault(&mut self, fault: Fault) {
+        self.faults.push_back(fault);
+    }
+
+    /// Sends something of the meter's own accord, if there is a session.
+    pub(crate) fn announce(&self, payload: &[u8]) -> Vec<u8> {
+        let mut out = Vec::new();
+        if self.joined {
+            self.datagram(true, 0x0E1A, payload, &mut out);
+        }
+        out
     }
 
     /// The same, with these faults to come.
@@ -269,6 +296,10 @@ impl Simulator {
         }
         match fault {
             Some(Fault::NoAnswer) => return,
+            Some(Fault::Restart) => {
+                let _ = self.set("SKRESET");
+                return;
+            }
             Some(Fault::Expire) => {
                 self.joined = false;
                 return say(out, &format!("EVENT 29 {METER}{side}"));
@@ -292,7 +323,11 @@ impl Simulator {
             Some(Fault::Noise) => out.extend_from_slice(b"\xFF\xFE\x00ERXUDP \r\n"),
             _ => {}
         }
-        if let Some(answer) = answer(payload) {
+        let answer = match &mut self.meter {
+            Some(meter) => meter(payload),
+            None => answer(payload),
+        };
+        if let Some(answer) = answer {
             self.datagram(true, 0x0E1A, &answer, out);
         }
     }

@@ -43,6 +43,7 @@ JSON: with --json every result is one line.
   emulate   {\"event\": \"serving\", \"address\", \"object\": object}
   bridge    {\"event\": \"found\", \"address\", \"object\": object, \"topic\"}
   web       {\"event\": \"listening\", \"url\"}, {\"event\": \"found\", \"address\", \"object\": object, \"device\"}
+  export    {\"event\": \"listening\", \"url\"}, {\"event\": \"found\", …} as web
   certify   {\"object\": object, \"item\", \"requirement\", \"source\", \"outcome\": passed, failed or undecided, \"why\", \"exchanges\": [{\"sent\", \"received\"}]}
   classes   {\"code\", \"class\", \"name\", \"nameJa\", \"releases\", \"properties\": [{\"epc\", \"name\", …}] (of one class)}
   bench     {\"requests\", \"answered\", \"lost\", \"refused\", \"seconds\", \"perSecond\", \"microseconds\": {\"p50\", …}}";
@@ -94,6 +95,15 @@ pub(crate) struct Options {
     /// Send requests by TCP to nodes that accept connections
     #[arg(long, global = true, help_heading = "Network")]
     pub(crate) tcp: bool,
+    /// Have the smart meter behind the Wi-SUN module on this serial port, too, as node 127.36.10.1 (or: meter); tcp://HOST:PORT
+    /// is a serial server. $ROUTE_B_ID and $ROUTE_B_PASSWORD are the credentials from the grid operator
+    #[cfg(feature = "serial")]
+    #[arg(long, global = true, value_name = "PORT", help_heading = "Route B")]
+    pub(crate) meter: Option<String>,
+    /// The module on the serial port: BP35A1, BP35C0, RL7023 or RL7023-DSS
+    #[cfg(feature = "serial")]
+    #[arg(long, global = true, value_name = "NAME", value_parser = crate::route_b::module, help_heading = "Route B")]
+    pub(crate) module: Option<echonet_lite::serial::Module>,
     /// Live on this port instead of 3610, where no real node will be found
     #[arg(long, global = true, default_value_t = PORT, hide = true)]
     pub(crate) port: u16,
@@ -113,7 +123,10 @@ pub(crate) enum Command {
     /// Find the nodes of the network and their objects
     ///
     /// Asks all nodes by multicast on every interface, IPv4 and IPv6, for three seconds or --timeout.
-    Discover,
+    #[command(after_help = "Examples:
+  echonet discover
+  echonet discover --node 192.168.5.0/24           behind a router, or from a container: each address is asked, too")]
+    Discover(Search),
     /// Read properties of an object
     ///
     /// Without properties it reads all that the object says can be read.
@@ -191,6 +204,16 @@ Examples:
   curl localhost:8610/elapi/v1/devices
   curl -X PUT localhost:8610/elapi/v1/devices/ID/properties/operationStatus --json '{\"operationStatus\": true}'")]
     Web(Web),
+    /// Serve the state of the home as metrics for Prometheus
+    ///
+    /// Numbers are metrics by their property and unit, states are labels, totals are counters. Devices are asked for what they
+    /// do not announce while a scraper comes. Without --token-file, or $ECHONET_WEB_TOKEN, only this machine can be served.
+    #[cfg(feature = "web")]
+    #[command(after_help = "Examples:
+  echonet export                                   http://127.0.0.1:9610/metrics
+  echonet export --listen 192.168.1.2:9610 --token-file secret
+  curl localhost:9610/metrics")]
+    Export(Export),
     /// Hold a node against the specification, and list what it does not meet
     ///
     /// It asks and writes as a tester does: each writable property gets its own value and impossible ones, devices are switched
@@ -219,6 +242,30 @@ Examples:
         /// Which shell
         shell: clap_complete::Shell,
     },
+}
+
+/// Where nodes are searched for.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct Search {
+    /// Ask this address for a node, too, or each address of this subnet (192.168.5.0/24): where multicast does not come
+    /// through; can be given several times
+    #[arg(long = "node", value_name = "ADDRESS", help_heading = "Network")]
+    pub(crate) nodes: Vec<String>,
+}
+
+#[cfg(feature = "serial")]
+impl Command {
+    /// True for the commands beside which `--meter` makes the meter a node.
+    pub(crate) fn reaches_meters(&self) -> bool {
+        match self {
+            Self::Discover(_) | Self::Get(_) | Self::Set(_) | Self::Watch(_) => true,
+            #[cfg(feature = "mqtt")]
+            Self::Bridge(_) => true,
+            #[cfg(feature = "web")]
+            Self::Export(_) | Self::Web(_) => true,
+            _ => false,
+        }
+    }
 }
 
 #[derive(Args, Debug)]
@@ -309,6 +356,8 @@ pub(crate) struct Emulate {
 #[cfg(feature = "mqtt")]
 #[derive(Args, Debug)]
 pub(crate) struct Bridge {
+    #[command(flatten)]
+    pub(crate) search: Search,
     /// The broker: mqtt://HOST, mqtt://HOST:PORT or mqtt://USER@HOST:PORT; other users of this machine see a password in it
     #[arg(value_name = "URL")]
     pub(crate) broker: String,
@@ -318,6 +367,9 @@ pub(crate) struct Bridge {
     /// Take back what the broker retains of nodes and objects that are not found within 15 s (or --timeout), and end
     #[arg(long)]
     pub(crate) clean: bool,
+    /// Names, areas and entities of devices as you want them: a TOML file
+    #[arg(long, value_name = "FILE")]
+    pub(crate) config: Option<PathBuf>,
     /// The topic that all others are below
     #[arg(long, default_value = "echonet", value_name = "TOPIC")]
     pub(crate) topic: String,
@@ -335,6 +387,8 @@ pub(crate) struct Bridge {
 #[cfg(feature = "web")]
 #[derive(Args, Debug)]
 pub(crate) struct Web {
+    #[command(flatten)]
+    pub(crate) search: Search,
     /// Where to listen for HTTP
     #[arg(long, default_value = "127.0.0.1:8610", value_name = "IP:PORT")]
     pub(crate) listen: SocketAddr,
@@ -353,6 +407,28 @@ pub(crate) struct Web {
     /// Play this virtual home beside: a file as for `echonet emulate`
     #[arg(long, value_name = "FILE")]
     pub(crate) emulate: Option<PathBuf>,
+}
+
+#[cfg(feature = "web")]
+#[derive(Args, Clone, Debug)]
+pub(crate) struct Export {
+    #[command(flatten)]
+    pub(crate) search: Search,
+    /// Where to listen for HTTP
+    #[arg(long, default_value = "127.0.0.1:9610", value_name = "IP:PORT")]
+    pub(crate) listen: SocketAddr,
+    /// Answer requests to this name, besides addresses and localhost; can be given several times
+    #[arg(long, value_name = "NAME")]
+    pub(crate) host: Vec<String>,
+    /// Serve only clients that send the token in this file: Authorization: Bearer TOKEN
+    #[arg(long, value_name = "FILE")]
+    pub(crate) token_file: Option<PathBuf>,
+    /// How often to ask for values that devices do not announce
+    #[arg(long, default_value = "15", value_name = "SECONDS", value_parser = seconds)]
+    pub(crate) poll: Duration,
+    /// Quirks of some makers' devices: lines of MAKER, CLASS, RULE, VALUE between tabs
+    #[arg(long, value_name = "FILE")]
+    pub(crate) quirks: Option<PathBuf>,
 }
 
 #[derive(Args, Debug)]
@@ -417,4 +493,14 @@ fn seconds(text: &str) -> Result<Duration, String> {
         return Err("between 0 and a year".to_owned());
     }
     Ok(Duration::from_secs_f64(seconds))
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    #[test]
+    fn no_two_options_have_one_name() {
+        super::Cli::command().debug_assert();
+    }
 }

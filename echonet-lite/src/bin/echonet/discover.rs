@@ -6,21 +6,23 @@ use echonet_lite::controller::{Event, Interview, NodeAddr, NodeInfo};
 use echonet_lite::net::{Endpoint, Interface};
 use serde_json::json;
 
-use crate::commands::Options;
+use crate::commands::{Options, Search};
 use crate::failure::Failure;
 use crate::output::{Output, Progress, table};
 use crate::render::{self, hex};
+use crate::search::Places;
 use crate::{frame, link};
 
 /// How long a search takes.
 const SEARCH: Duration = Duration::from_secs(3);
 
-pub(crate) async fn run(options: &Options, out: &Output) -> Result<(), Failure> {
+pub(crate) async fn run(args: &Search, options: &Options, out: &Output) -> Result<(), Failure> {
+    let places = Places::of(&args.nodes, options)?;
     let endpoint = link::open(options, Interview::Profile).await?;
     let time = options.timeout.unwrap_or(SEARCH);
     let progress = out.progress("searching");
     let found = tokio::select! {
-        found = endpoint.discover(time) => found.map_err(|error| crate::failure::of_request(error, "search"))?,
+        found = places.search(&endpoint, time) => found.map_err(|error| crate::failure::of_request(error, "search"))?,
         () = count(&endpoint, &progress) => Vec::new(),
     };
     drop(progress);

@@ -1,5 +1,7 @@
 //! `echonet get`: reads properties.
 
+use std::time::Duration;
+
 use echonet_lite::controller::{Answer, Interview, NodeAddr, Outcome, Request, Status};
 use echonet_lite::net::{Device, Endpoint};
 use echonet_lite::wire::{Eoj, PropertySet};
@@ -14,6 +16,9 @@ use crate::{link, names};
 /// The map of the properties that can be read.
 pub(crate) const GET_MAP: u8 = 0x9F;
 
+/// How long a node may take to list its objects. A request to one that takes longer is made nevertheless.
+const LISTED: Duration = Duration::from_secs(2);
+
 pub(crate) async fn run(args: &Get, options: &Options, out: &Output) -> Result<(), Failure> {
     let node = names::target(&args.target, options)?;
     let eoj = names::object(&args.object)?;
@@ -26,6 +31,7 @@ pub(crate) async fn run(args: &Get, options: &Options, out: &Output) -> Result<(
     }
     let endpoint = link::open(options, Interview::Nothing).await?;
     let progress = out.progress(format!("asking {node}"));
+    has_object(&endpoint, node, eoj, options).await?;
     let answers = if epcs.is_empty() {
         read_all(&endpoint, node, eoj, options).await?
     } else {
@@ -57,6 +63,37 @@ pub(crate) fn refuse<'a>(answers: impl Iterator<Item = &'a Answer>) -> Result<()
         said.push(format!("{} {} refused {}", answer.node, render::object(answer.eoj), names.join(", ").trim_end()));
     }
     if said.is_empty() { Ok(()) } else { Err(Failure::Refused(said.join("; "))) }
+}
+
+/// Refuses an object that the node does not list: a node is silent about objects that it does not have, so a request would
+/// wait for its whole time. A node that does not list its objects in full may have any.
+pub(crate) async fn has_object<D: Device + Send>(
+    endpoint: &Endpoint<D>,
+    node: NodeAddr,
+    eoj: Eoj,
+    options: &Options,
+) -> Result<(), Failure> {
+    const COUNT: u8 = 0xD3;
+    const LIST: u8 = 0xD6;
+    if eoj.class_code() == Eoj::NODE_PROFILE.class_code() {
+        return Ok(());
+    }
+    let time = options.timeout.map_or(LISTED, |time| time.min(LISTED));
+    let request = Request::get(Eoj::NODE_PROFILE, &[LIST, COUNT]).fresh().tries(1).timeout(time);
+    let Ok(answer) = endpoint.request(node, &request).await else { return Ok(()) };
+    let Some(list) = answer.get(LIST).and_then(|list| list.get(1..)) else { return Ok(()) };
+    let mut objects: Vec<_> = list.chunks_exact(3).map(|code| Eoj::new(code[0], code[1], code[2])).collect();
+    let count = answer.get(COUNT).map_or(0, |count| count.iter().fold(0, |sum, byte| sum << 8 | usize::from(*byte)));
+    let is_it = |object: &Eoj| match eoj.instance() {
+        0 => object.class_code() == eoj.class_code(),
+        _ => *object == eoj,
+    };
+    if objects.is_empty() || objects.len() != count || objects.iter().any(is_it) {
+        return Ok(());
+    }
+    objects.sort();
+    let has: Vec<_> = objects.iter().map(|object| render::object(*object)).collect();
+    Err(Failure::Input(format!("{node} has no {}; it has {}", render::object(eoj), has.join(", "))))
 }
 
 /// Makes a request to one object or, with instance 0, to all of a class.
@@ -132,7 +169,9 @@ async fn factors<D: Device + Send>(endpoint: &Endpoint<D>, answer: &Answer, opti
         }
     }
     let mut factors = Factors::of(answer.eoj, values.iter().map(|(epc, edt)| (*epc, edt.as_slice())));
-    counted_in.intersection(refused).iter().for_each(|epc| factors.lacks(epc));
+    let class = names::class_of(answer.eoj);
+    let is_one = |epc: &u8| class.is_none_or(|class| render::is_one_if_absent(class, *epc));
+    counted_in.intersection(refused).iter().filter(is_one).for_each(|epc| factors.lacks(epc));
     factors
 }
 

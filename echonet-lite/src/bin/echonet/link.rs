@@ -23,6 +23,15 @@ pub(crate) fn builder_at(options: &Options, addresses: &[IpAddr]) -> Builder {
     for name in &options.interface {
         builder = builder.interface(name);
     }
+    #[cfg(feature = "serial")]
+    if options.meter.is_some() {
+        // The meter is at an address of the loopback interface.
+        builder = match (options.interface.is_empty(), addresses.is_empty()) {
+            (false, _) => builder.interface("lo"),
+            (true, false) => builder.address(std::net::Ipv4Addr::LOCALHOST),
+            (true, true) => builder,
+        };
+    }
     for &address in addresses {
         builder = builder.address(address);
     }

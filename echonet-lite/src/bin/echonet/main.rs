@@ -22,6 +22,9 @@ mod output;
 #[cfg(any(feature = "mqtt", feature = "web"))]
 mod quirks;
 mod render;
+#[cfg(feature = "serial")]
+mod route_b;
+mod search;
 mod serve;
 mod set;
 mod watch;
@@ -52,23 +55,53 @@ fn main() -> ExitCode {
 
 fn run(cli: &Cli) -> Result<(), Failure> {
     let (options, out) = (&cli.options, &Output::new(&cli.options));
+    #[cfg(feature = "serial")]
+    if options.meter.is_some() && !cli.command.reaches_meters() {
+        let wrong = "--meter is for discover, get, set, watch, bridge, export and web";
+        return Err(Failure::Input(wrong.to_owned()));
+    }
     match &cli.command {
         Command::Decode(args) => decode::run(args, out),
         Command::Classes(args) => classes::run(args, out),
         Command::Bench(args) => bench::run(args, options, out),
         Command::Completions { shell } => completions(*shell, out),
-        Command::Discover => interruptible(discover::run(options, out)),
-        Command::Get(args) => interruptible(get::run(args, options, out)),
-        Command::Set(args) => interruptible(set::run(args, options, out)),
-        Command::Watch(args) => endless(watch::run(args, options, out)),
+        Command::Discover(args) => interruptible(behind_meter(cli, discover::run(args, options, out))),
+        Command::Get(args) => interruptible(behind_meter(cli, get::run(args, options, out))),
+        Command::Set(args) => interruptible(behind_meter(cli, set::run(args, options, out))),
+        Command::Watch(args) => endless(behind_meter(cli, watch::run(args, options, out))),
         Command::Dump(args) => endless(dump::run(args, options, out)),
         Command::Emulate(args) => endless(emulate::run(args, options, out)),
         Command::Certify(args) => certify::run(args, options, out),
         #[cfg(feature = "mqtt")]
-        Command::Bridge(args) => whole(bridge::run(args, options, out)),
+        Command::Bridge(args) => whole(beside_meter(cli, bridge::run(args, options, out))),
         Command::Serve(args) => endless(serve::run(args, options, out)),
         #[cfg(feature = "web")]
-        Command::Web(args) => endless(web::run(args, options, out)),
+        Command::Export(args) => endless(beside_meter(cli, web::export(args, options, out))),
+        #[cfg(feature = "web")]
+        Command::Web(args) => endless(beside_meter(cli, web::run(args, options, out))),
+    }
+}
+
+/// Does work once the meter of `--meter`, if there is one, has been joined.
+async fn behind_meter(cli: &Cli, work: impl Future<Output = Result<(), Failure>>) -> Result<(), Failure> {
+    #[cfg(feature = "serial")]
+    return route_b::beside(&cli.options, &Output::new(&cli.options), true, work).await;
+    #[cfg(not(feature = "serial"))]
+    {
+        let _ = cli;
+        work.await
+    }
+}
+
+/// Does work while the meter of `--meter`, if there is one, is joined.
+#[cfg(any(feature = "mqtt", feature = "web"))]
+async fn beside_meter(cli: &Cli, work: impl Future<Output = Result<(), Failure>>) -> Result<(), Failure> {
+    #[cfg(feature = "serial")]
+    return route_b::beside(&cli.options, &Output::new(&cli.options), false, work).await;
+    #[cfg(not(feature = "serial"))]
+    {
+        let _ = cli;
+        work.await
     }
 }
 

@@ -148,6 +148,10 @@ pub(crate) fn bytes(text: &str) -> Result<Vec<u8>, Failure> {
 
 /// A node: `192.168.1.5`, `fe80::5%eth0`, `[fe80::5%2]:3610`, or a name that the system resolves.
 pub(crate) fn target(text: &str, options: &Options) -> Result<NodeAddr, Failure> {
+    #[cfg(feature = "serial")]
+    if text == "meter" && options.meter.is_some() {
+        return Ok(crate::route_b::METER.into());
+    }
     let (host, port) = split_port(text);
     let wanted = options.port.to_string();
     if let Some(port) = port.filter(|port| *port != wanted) {

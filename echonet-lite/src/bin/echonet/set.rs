@@ -18,6 +18,7 @@ pub(crate) async fn run(args: &Set, options: &Options, out: &Output) -> Result<(
 
     let endpoint = link::open(options, Interview::Nothing).await?;
     let progress = out.progress(format!("telling {node}"));
+    get::has_object(&endpoint, node, eoj, options).await?;
     let answers = get::ask(&endpoint, node, Request::new(eoj, operation), options).await?;
     drop(progress);
     for answer in &answers {

@@ -99,6 +99,18 @@ const PLATFORMS: &[(&str, &[&str], &[&str])] = &[
             "tilt_opened_value",
         ],
     ),
+    (
+        "humidifier",
+        &["command_topic", "target_humidity_command_topic"],
+        &[
+            "payload_on",
+            "payload_off",
+            "target_humidity_state_topic",
+            "current_humidity_topic",
+            "min_humidity",
+            "max_humidity",
+        ],
+    ),
     ("lock", &["command_topic"], &["payload_lock", "payload_unlock", "state_locked", "state_unlocked"]),
 ];
 

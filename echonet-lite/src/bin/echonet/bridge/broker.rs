@@ -2,6 +2,7 @@
 //! publication it reads the topics that the broker has retained from an earlier run.
 
 use std::collections::{HashMap, HashSet, VecDeque};
+use std::hash::{BuildHasher, RandomState};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -12,8 +13,8 @@ use tokio::sync::mpsc;
 use crate::commands::Bridge as Args;
 use crate::failure::Failure;
 
-/// Between two attempts to reach a broker that is away.
-const AGAIN: Duration = Duration::from_secs(1);
+/// Between two attempts to reach a broker that is away, at first and at most: each attempt doubles it.
+const AGAIN: [Duration; 2] = [Duration::from_secs(1), Duration::from_secs(16)];
 /// Messages that the client may have in hand. Others wait here, and only the last payload of each topic is kept.
 const IN_HAND: usize = 256;
 /// The longest message: a description of a device with all properties.
@@ -246,11 +247,11 @@ impl Broker {
 
 /// Keeps the connection, for as long as the receiver of its events exists.
 async fn listen(mut events: EventLoop, news: mpsc::Sender<News>) {
-    let mut is_away = false;
+    let mut failures = 0_u32;
     loop {
         let happened = match events.poll().await {
             Ok(Event::Incoming(Packet::ConnAck(_))) => {
-                is_away = false;
+                failures = 0;
                 News::Connected
             }
             Ok(Event::Incoming(Packet::Publish(message))) => {
@@ -261,11 +262,11 @@ async fn listen(mut events: EventLoop, news: mpsc::Sender<News>) {
             Ok(_) => continue,
             Err(ConnectionError::RequestsDone) => return,
             Err(error) => {
-                let first = !std::mem::replace(&mut is_away, true);
-                if first && news.send(News::Lost(error.to_string())).await.is_err() {
+                if failures == 0 && news.send(News::Lost(error.to_string())).await.is_err() {
                     return;
                 }
-                tokio::time::sleep(AGAIN).await;
+                tokio::time::sleep(pause(failures, RandomState::new().hash_one(failures))).await;
+                failures = failures.saturating_add(1);
                 continue;
             }
         };
@@ -273,6 +274,14 @@ async fn listen(mut events: EventLoop, news: mpsc::Sender<News>) {
             return;
         }
     }
+}
+
+/// How long to wait after so many failures. Each bridge waits between half of it and all of it, so that the clients of a
+/// broker that was restarted do not all come at once.
+fn pause(failures: u32, random: u64) -> Duration {
+    let [first, most] = AGAIN;
+    let whole = (first * 2_u32.saturating_pow(failures)).min(most);
+    whole / 2 + (whole / 2).mul_f64((random >> 32) as f64 / f64::from(u32::MAX))
 }
 
 /// Where a password is looked for that no file gives.
@@ -330,6 +339,14 @@ mod tests {
 
     /// Host, port, and user with password.
     type Address<'a> = (&'a str, u16, Option<(&'a str, &'a str)>);
+
+    #[test]
+    fn attempts_to_reach_a_broker_spread_and_become_rarer() {
+        for (failures, seconds) in [(0, 1.0), (1, 2.0), (3, 8.0), (4, 16.0), (40, 16.0), (u32::MAX, 16.0)] {
+            let [least, most] = [0, u64::MAX].map(|random| pause(failures, random).as_secs_f64());
+            assert_eq!((least, most), (seconds / 2.0, seconds), "{failures}");
+        }
+    }
 
     #[test]
     fn urls() {

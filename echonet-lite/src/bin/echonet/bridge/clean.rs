@@ -14,6 +14,7 @@ use crate::commands::{Bridge as Args, Options};
 use crate::failure::Failure;
 use crate::link;
 use crate::output::Output;
+use crate::search::Places;
 
 /// How long nodes are looked for: several searches, because a datagram can be lost.
 const LOOKED_FOR: Duration = Duration::from_secs(15);
@@ -27,8 +28,9 @@ pub(super) async fn run(args: &Args, options: &Options, out: &Output) -> Result<
     let read = tokio::time::timeout(BROKER, read_retained(&mut broker, &mut news, args)).await;
     read.map_err(|_| Failure::NoAnswer(format!("{}: the broker does not answer", without_password(&args.broker))))??;
 
+    let places = Places::of(&args.search.nodes, options)?;
     let endpoint = link::open(options, Interview::Profile).await?;
-    let there = look(&endpoint, options.timeout.unwrap_or(LOOKED_FOR)).await;
+    let there = look(&endpoint, &places, options.timeout.unwrap_or(LOOKED_FOR)).await;
     if there.is_empty() {
         return Err(Failure::NoAnswer("no node was found: nothing is taken back".to_owned()));
     }
@@ -77,11 +79,11 @@ async fn read_retained(
 }
 
 /// The nodes that are there: their names, and their objects.
-async fn look(endpoint: &Endpoint, time: Duration) -> HashMap<String, HashSet<Eoj>> {
+async fn look(endpoint: &Endpoint, places: &Places, time: Duration) -> HashMap<String, HashSet<Eoj>> {
     let searches = async {
         loop {
             // A search that cannot be made is made up for by the next.
-            let _ = endpoint.discover(SEARCH).await;
+            let _ = places.search(endpoint, SEARCH).await;
         }
     };
     // It ends by the time alone.

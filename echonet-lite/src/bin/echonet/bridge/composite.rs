@@ -25,6 +25,7 @@ const GENERAL_LIGHTING: u16 = 0x0290;
 const MONO_FUNCTIONAL_LIGHTING: u16 = 0x0291;
 const HOME_AIR_CONDITIONER: u16 = 0x0130;
 const ELECTRIC_LOCK: u16 = 0x026F;
+const HUMIDIFIER: u16 = 0x0139;
 /// Ventilation fans, and air cleaners, which Home Assistant shows as fans, too.
 const FANS: [u16; 3] = [0x0133, 0x0134, 0x0135];
 /// Temperatures that air conditioners can be set to, where nothing else is known of one.
@@ -49,6 +50,7 @@ pub(super) fn component(class: &Class, maps: &PropertyMaps, ranges: &[(u8, [i64;
         GENERAL_LIGHTING | MONO_FUNCTIONAL_LIGHTING => thing.light(),
         HOME_AIR_CONDITIONER => thing.climate(),
         ELECTRIC_LOCK => thing.lock(),
+        HUMIDIFIER => thing.humidifier(),
         code if FANS.contains(&code) => thing.fan(),
         _ => thing.cover(COVERS.iter().find(|(of, _)| *of == code)?.1),
     }
@@ -120,6 +122,23 @@ impl Whole<'_> {
             })));
         }
         Some((fan, shown))
+    }
+
+    /// A humidifier: on and off, and its humidity. Its automatic modes stay with the setting, which is an entity, too.
+    fn humidifier(&self) -> Component {
+        const HUMIDITY: u8 = 0xB4;
+        const SETTING: u8 = 0xC0;
+        let (mut humidifier, shown) = self.switched("humidifier").filter(|_| self.has(SETTING))?;
+        let [minimum, maximum] = self.range(SETTING).unwrap_or([0, 100]);
+        humidifier.extend(object(json!({
+            "device_class": "humidifier", "min_humidity": minimum, "max_humidity": maximum,
+            "target_humidity_state_topic": self.topic(SETTING),
+            "target_humidity_command_topic": self.command(SETTING),
+        })));
+        if self.maps.readable.contains(HUMIDITY) {
+            humidifier.insert("current_humidity_topic".into(), self.topic(HUMIDITY).into());
+        }
+        Some((humidifier, shown))
     }
 
     fn light(&self) -> Component {
@@ -287,4 +306,31 @@ pub(super) fn action(class: &Class, values: &HashMap<u8, Vec<u8>>) -> Option<&'s
         "fan_only" => "fan",
         _ => UNKNOWN,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use echonet_lite::class;
+
+    #[test]
+    fn a_humidifier_is_one_if_its_humidity_can_be_set() {
+        let class = class::by_name("0139").unwrap();
+        let of = |readable: &[u8], writable: &[u8]| {
+            let (readable, writable) = (PropertySet::of(readable), PropertySet::of(writable));
+            component(class, &PropertyMaps { readable, writable, ..PropertyMaps::default() }, &[], "base")
+        };
+        let (humidifier, shown) = of(&[0x80, 0xB4, 0xC0], &[0x80, 0xC0]).unwrap();
+        assert_eq!(shown, PropertySet::of(&[0x80]));
+        for (key, expected) in [
+            ("platform", json!("humidifier")),
+            ("command_topic", json!("base/operationStatus/set")),
+            ("target_humidity_command_topic", json!("base/humidifyingSetting1/set")),
+            ("current_humidity_topic", json!("base/humidity")),
+            ("max_humidity", json!(100)),
+        ] {
+            assert_eq!(humidifier[key], expected, "{key}");
+        }
+        assert!(of(&[0x80, 0xB4, 0xC0], &[0x80]).is_none());
+    }
 }

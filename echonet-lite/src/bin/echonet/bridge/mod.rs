@@ -11,6 +11,7 @@ mod broker;
 mod clean;
 mod commanding;
 mod composite;
+mod config;
 mod device_class;
 mod nodes;
 mod remembered;
@@ -23,6 +24,7 @@ use std::time::{Duration, Instant};
 use asking::Told;
 use broker::{Broker, News, OFFLINE, ONLINE};
 use commanding::{Command, UnderWay};
+use config::Config;
 use echonet_lite::controller::{Event, Interview, NodeAddr, Notification};
 use echonet_lite::net::Endpoint;
 use echonet_lite::wire::Eoj;
@@ -34,6 +36,7 @@ use crate::commands::{Bridge as Args, Options};
 use crate::directory::{Directory, Name};
 use crate::failure::Failure;
 use crate::output::Output;
+use crate::search::Places;
 use crate::{link, quirks};
 
 /// How long answers to a search are waited for, and the time between two searches.
@@ -50,7 +53,9 @@ struct Bridge<'a> {
     broker: Broker,
     args: &'a Args,
     quirks: quirks::Table,
+    config: Config,
     directory: Directory,
+    places: Places,
     nodes: HashMap<Name, Node>,
     things: HashMap<(Name, Eoj), Thing>,
     /// Which object a topic is about.
@@ -70,6 +75,7 @@ pub(crate) async fn run(args: &Args, options: &Options, out: &Output) -> Result<
     if args.clean {
         return clean::run(args, options, out).await;
     }
+    let places = Places::of(&args.search.nodes, options)?;
     let quirks = quirks::Table::with_file(args.quirks.as_deref())?;
     let mut settings = link::settings(options, Interview::Everything);
     (settings.max_nodes, settings.max_requests, settings.max_events) = (NODES, REQUESTS, REQUESTS);
@@ -85,7 +91,9 @@ pub(crate) async fn run(args: &Args, options: &Options, out: &Output) -> Result<
         broker,
         args,
         quirks,
+        config: Config::read(args.config.as_deref())?,
         directory: Directory::new('_'),
+        places,
         nodes: HashMap::new(),
         things: HashMap::new(),
         topics: HashMap::new(),
@@ -220,9 +228,9 @@ impl Bridge<'_> {
 
     fn search(&mut self) {
         self.searched = Instant::now();
-        let endpoint = self.endpoint.clone();
+        let (endpoint, places) = (self.endpoint.clone(), self.places.clone());
         // Nodes that it finds come as events; the next search makes up for one that fails.
-        tokio::spawn(async move { endpoint.discover(SEARCH).await.map(drop) });
+        tokio::spawn(async move { places.search(&endpoint, SEARCH).await.map(drop) });
     }
 
     /// Where a node is, if it is certain that it is there.

@@ -23,6 +23,7 @@ impl Bridge<'_> {
     /// All is known of a node at an address: its objects are asked for their values, and then shown.
     pub(super) fn ready(&mut self, addr: NodeAddr) -> Result<(), Failure> {
         let Some(info) = self.endpoint.node(addr).filter(|info| info.is_ready) else { return Ok(()) };
+        let info = self.places.mended(info);
         let found = self.directory.ready(&info);
         self.found(&info, found)
     }
@@ -30,6 +31,7 @@ impl Bridge<'_> {
     /// It has been asked whether a node is at the address that it had before.
     pub(super) fn resolved(&mut self, addr: NodeAddr, other: NodeAddr, namesake: Namesake) -> Result<(), Failure> {
         let Some(info) = self.endpoint.node(addr).filter(|info| info.is_ready) else { return Ok(()) };
+        let info = self.places.mended(info);
         let found = self.directory.resolve(&info, other, namesake);
         self.found(&info, found)
     }
@@ -69,7 +71,8 @@ impl Bridge<'_> {
                 continue;
             }
             let names = (self.args.topic.as_str(), &**name);
-            let thing = Thing::new(class, object.eoj, maps, (quirks, info.maker), names, self.args.poll);
+            let mut thing = Thing::new(class, object.eoj, maps, (quirks, info.maker), names, self.args.poll);
+            thing.wanted = self.config.of(name, object.eoj);
             let base = thing.base.clone();
             self.topics.insert(base.clone(), place.clone());
             self.things.insert(place, thing);

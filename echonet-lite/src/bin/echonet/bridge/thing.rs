@@ -8,6 +8,7 @@ use echonet_lite::controller::PropertyMaps;
 use echonet_lite::wire::{Eoj, PropertySet};
 use serde_json::{Map, Value as Json, json};
 
+use super::config::Wanted;
 use super::shown::{self, Kind, UNKNOWN};
 use super::{composite, device_class};
 use crate::quirks::Quirks;
@@ -54,6 +55,7 @@ pub(super) struct Thing {
     /// How long to wait between two questions.
     intervals: [Duration; 2],
     pub(super) is_described: bool,
+    pub(super) wanted: Wanted,
 }
 
 /// The shortest and the longest time between two questions of a group, by the shortest that the user wants.
@@ -89,6 +91,7 @@ impl Thing {
             values: HashMap::new(),
             intervals: [Group::Silent, Group::Announced].map(|group| bounds(group, least).0),
             is_described: false,
+            wanted: Wanted::default(),
         }
     }
 
@@ -178,8 +181,10 @@ impl Thing {
         };
         let mut device = Map::new();
         device.insert("identifiers".into(), json!([self.unique]));
-        let area = self.values.get(&0x81).and_then(|edt| device_class::area(*edt.first()?)).map(str::to_owned);
-        device.insert("name".into(), self.title(area.as_deref(), text(0x8C)).into());
+        let told = self.values.get(&0x81).and_then(|edt| device_class::area(*edt.first()?)).map(str::to_owned);
+        let area = self.wanted.area.clone().or(told);
+        let title = || self.title(area.as_deref(), text(0x8C));
+        device.insert("name".into(), self.wanted.name.clone().unwrap_or_else(title).into());
         let code = |[a, b, c]: [u8; 3]| format!("maker {a:02X}{b:02X}{c:02X}");
         let maker = self.maker.map(|maker| names::maker(maker).map_or_else(|| code(maker), str::to_owned));
         let release = self.values.get(&0x82).and_then(|edt| match edt[..] {
@@ -237,7 +242,7 @@ impl Thing {
             if DIAGNOSTIC.contains(spec.epc) {
                 component.insert("entity_category".into(), "diagnostic".into());
             }
-            if !self.is_of_use(spec, &component) {
+            if !self.wanted.enables(spec.short_name).unwrap_or_else(|| self.is_of_use(spec, &component)) {
                 component.insert("enabled_by_default".into(), false.into());
             }
             found.push((id.clone(), component));
@@ -369,7 +374,9 @@ impl Thing {
     /// A number times the properties that it is counted in; none while these are not known.
     fn scaled<'a>(&self, data: &'static Data, value: Value<'a>) -> Option<Value<'a>> {
         let Value::Number(number) = value else { return Some(value) };
-        let factors = coefficients(data).iter().filter(|epc| self.maps.readable.contains(**epc));
+        // A meter without the unit of its count tells no energy; an optional coefficient that it lacks is one.
+        let counts = |epc: u8| self.maps.readable.contains(epc) || !render::is_one_if_absent(self.class, epc);
+        let factors = coefficients(data).iter().filter(|epc| counts(**epc));
         let product = factors.copied().try_fold(number, |product, epc| product.times(self.value(epc)?.1.number()?))?;
         Some(Value::Number(product))
     }

@@ -132,9 +132,10 @@ impl Device {
         Some(value::json(value, spec.data, &|epcs| self.factor(epcs, values)))
     }
 
-    /// The product of properties; those that the device does not have count as one.
-    fn factor(&self, epcs: &[u8], values: &Values) -> Option<Scaled> {
-        let there = epcs.iter().filter(|epc| self.maps.readable.contains(**epc));
+    /// The product of properties. Optional ones that the device does not have count as one.
+    pub(super) fn factor(&self, epcs: &[u8], values: &Values) -> Option<Scaled> {
+        let counts = |epc: u8| self.maps.readable.contains(epc) || !render::is_one_if_absent(self.class, epc);
+        let there = epcs.iter().filter(|epc| counts(**epc));
         there.copied().try_fold(render::ONE, |product, epc| {
             let (_, value) = render::decode(self.class, epc, values.get(&epc)?)?;
             product.times(value.number()?)
@@ -302,6 +303,14 @@ mod tests {
         values.insert(0xE0, vec![0xFF, 0xFF, 0xFF, 0xFE]);
         assert_eq!(meter.read(spec, &values), Some(json!("noData")));
         assert_eq!(meter.coefficients(spec), PropertySet::of(&[0xD3, 0xE1]));
+        // An optional coefficient that it lacks is one, a unit that it lacks is not known.
+        let count = || (0xE0, vec![0, 0, 0, 200]);
+        let without = |epcs: &[u8]| device("lvSmartElectricEnergyMeter", epcs, &[]);
+        assert_eq!(without(&[0xE0, 0xE1]).read(spec, &Values::from([count(), (0xE1, vec![1])])), Some(json!(20.0)));
+        assert_eq!(
+            without(&[0xE0, 0xD3]).read(spec, &Values::from([count(), (0xD3, vec![0, 0, 0, 3])])),
+            Some(Json::Null)
+        );
         let history = meter.class.property(0xE2).unwrap();
         assert_eq!(meter.parameters(history).iter().map(|parameter| parameter.name).collect::<Vec<_>>(), ["day"]);
         assert_eq!(

@@ -107,6 +107,7 @@ impl Web {
     /// All is known of a node.
     fn ready(&self, addr: NodeAddr, out: &Output) -> Result<(), Failure> {
         let Some(info) = self.endpoint.node(addr).filter(|info| info.is_ready) else { return Ok(()) };
+        let info = self.places.mended(info);
         let met = self.home.has(&info, &self.quirks);
         self.met(&info, met, out)
     }
@@ -114,6 +115,7 @@ impl Web {
     /// It has been asked whether a node is at the address that it had before.
     pub(super) fn resolved(&self, inquiry: &Inquiry, out: &Output) -> Result<(), Failure> {
         let Some(info) = self.endpoint.node(inquiry.addr).filter(|info| info.is_ready) else { return Ok(()) };
+        let info = self.places.mended(info);
         let met = self.home.resolved(&info, &self.quirks, inquiry.other, inquiry.namesake);
         self.met(&info, met, out)
     }
@@ -159,7 +161,7 @@ impl Web {
                 if info.is_ready {
                     let endpoint = endpoint.clone();
                     tokio::spawn(async move { endpoint.get(info.addr, Eoj::NODE_PROFILE, &[0x83, 0x8A, 0xD6]).await });
-                } else {
+                } else if info.last_heard.is_some() {
                     endpoint.interview(info.addr);
                 }
             }
@@ -167,9 +169,9 @@ impl Web {
     }
 
     pub(super) fn search(&self) {
-        let endpoint = self.endpoint.clone();
+        let web = self.clone();
         // Nodes that it finds come as events; the next search makes up for one that fails.
-        tokio::spawn(async move { endpoint.discover(SEARCH).await.map(drop) });
+        tokio::spawn(async move { web.places.search(&web.endpoint, SEARCH).await.map(drop) });
     }
 
     fn ask(&self) {

@@ -77,7 +77,7 @@ impl Guard {
             let wrong = "a page of another site cannot change anything here";
             return Some(Problem::reference(StatusCode::FORBIDDEN, wrong));
         }
-        let is_static = !path.starts_with("/elapi") && path != "/events";
+        let is_static = !path.starts_with("/elapi") && !["/events", "/metrics"].contains(&path);
         if !is_static && !self.is_allowed(headers) {
             let wrong = "the token is missing or wrong: Authorization: Bearer TOKEN, or X-Elapi-key: TOKEN";
             return Some(Problem::reference(StatusCode::UNAUTHORIZED, wrong));

@@ -25,6 +25,9 @@ const BEHIND: usize = 1024;
 /// How long a device has rest at least: readers may come as often as they like.
 const REST: Duration = Duration::from_millis(500);
 
+/// How long after its last request a reader of the metrics counts as one: two of its usual intervals, and more.
+const SCRAPED: Duration = Duration::from_secs(300);
+
 /// In one of so many rounds a device is asked for what it announces, too.
 const ALL_EACH: u32 = 30;
 
@@ -39,6 +42,8 @@ pub(super) struct Home {
     pub(super) replanned: Notify,
     /// A node has been found, perhaps at another address.
     pub(super) moved: Notify,
+    /// When the metrics were last read.
+    scraped: Mutex<Option<Instant>>,
 }
 
 /// The known state.
@@ -86,6 +91,7 @@ impl Home {
             readers: broadcast::Sender::new(BEHIND),
             replanned: Notify::new(),
             moved: Notify::new(),
+            scraped: Mutex::new(None),
         }
     }
 
@@ -115,7 +121,21 @@ impl Home {
 
     /// True while a reader needs values that devices do not announce.
     pub(super) fn is_watched(&self) -> bool {
-        self.readers.receiver_count() > 0
+        self.readers.receiver_count() > 0 || self.is_scraped()
+    }
+
+    fn is_scraped(&self) -> bool {
+        let scraped = *self.scraped.lock().unwrap_or_else(PoisonError::into_inner);
+        scraped.is_some_and(|at| at.elapsed() < SCRAPED)
+    }
+
+    /// The metrics have been read. The first time, values that devices do not announce are asked for at once.
+    pub(super) fn was_scraped(&self) {
+        let was_watched = self.is_watched();
+        *self.scraped.lock().unwrap_or_else(PoisonError::into_inner) = Some(Instant::now());
+        if !was_watched {
+            self.replanned.notify_one();
+        }
     }
 
     fn tell(&self, make: impl FnOnce() -> Message) {
@@ -329,6 +349,10 @@ impl State {
 }
 
 impl Known {
+    pub(super) fn is_lost(&self) -> bool {
+        self.is_lost
+    }
+
     pub(super) fn profile(&self) -> Json {
         self.device.profile(&self.values)
     }

@@ -15,6 +15,7 @@ mod groups;
 mod guard;
 mod histories;
 mod home;
+mod metrics;
 mod openapi;
 mod page;
 mod problem;
@@ -35,9 +36,10 @@ use serde_json::json;
 use tokio::net::TcpListener;
 use tokio::sync::{Semaphore, mpsc};
 
-use crate::commands::{Options, Web as Args};
+use crate::commands::{Export, Options, Web as Args};
 use crate::failure::Failure;
 use crate::output::Output;
+use crate::search::Places;
 use crate::{emulate, link, quirks};
 
 /// Nodes and requests that a large building has.
@@ -52,6 +54,7 @@ struct Shared {
     endpoint: Endpoint,
     home: Home,
     quirks: quirks::Table,
+    places: Places,
     inquiries: mpsc::UnboundedSender<follow::Inquiry>,
     /// Places for readers of events.
     readers: Arc<Semaphore>,
@@ -65,8 +68,27 @@ impl std::ops::Deref for Web {
     }
 }
 
+/// `echonet export`: the metrics alone.
+pub(crate) async fn export(args: &Export, options: &Options, out: &Output) -> Result<(), Failure> {
+    let Export { search, listen, host, token_file, poll, quirks } = args.clone();
+    let args = Args { search, listen, host, token_file, poll, quirks, emulate: None };
+    serve_home(&args, routes::metrics_only, "metrics", options, out).await
+}
+
 pub(crate) async fn run(args: &Args, options: &Options, out: &Output) -> Result<(), Failure> {
+    serve_home(args, routes::router, "", options, out).await
+}
+
+/// Serves the home by these routes, the first of which is at `path`.
+async fn serve_home(
+    args: &Args,
+    routes: fn(Web, Guard) -> axum::Router,
+    path: &str,
+    options: &Options,
+    out: &Output,
+) -> Result<(), Failure> {
     let guard = Guard::new(args)?;
+    let places = Places::of(&args.search.nodes, options)?;
     let quirks = quirks::Table::with_file(args.quirks.as_deref())?;
     let held = |error| Failure::Network(format!("--listen {}: {error}", args.listen));
     let listener = TcpListener::bind(args.listen).await.map_err(held)?;
@@ -81,10 +103,13 @@ pub(crate) async fn run(args: &Args, options: &Options, out: &Output) -> Result<
     let readers = Arc::new(Semaphore::new(events::READERS));
     // As many at a time as there are nodes at most.
     let (inquiries, inquired) = mpsc::unbounded_channel();
-    let web = Web(Arc::new(Shared { endpoint, home: Home::new(), quirks, inquiries, readers }));
-    let url = format!("http://{}/", listener.local_addr()?);
-    out.result(|| json!({ "event": "listening", "url": url }), || format!("the home is at {url}"))?;
-    tokio::spawn(serve::serve(listener, routes::router(web.clone(), guard)));
+    let web = Web(Arc::new(Shared { endpoint, home: Home::new(), quirks, places, inquiries, readers }));
+    let url = format!("http://{}/{path}", listener.local_addr()?);
+    out.result(
+        || json!({ "event": "listening", "url": url }),
+        || if path.is_empty() { format!("the home is at {url}") } else { format!("the {path} are at {url}") },
+    )?;
+    tokio::spawn(serve::serve(listener, routes(web.clone(), guard)));
     tokio::select! {
         followed = follow::follow(&web, events, inquired, args.poll, out) => followed,
         () = link::after(options.timeout) => Ok(()),

@@ -7,7 +7,7 @@ use axum::middleware::from_fn_with_state;
 use axum::routing::{get, post};
 
 use super::guard::{Guard, guard};
-use super::{Web, bulks, devices, events, groups, histories, page};
+use super::{Web, bulks, devices, events, groups, histories, metrics, page};
 
 /// The routes of the API below `/elapi/v1`, as they stand in the OpenAPI document.
 fn api() -> Router<Web> {
@@ -36,6 +36,13 @@ pub(super) fn router(web: Web, who: Guard) -> Router {
         .route("/elapi", get(devices::versions))
         .route("/elapi/v1", get(devices::services))
         .nest("/elapi/v1", api())
-        .route("/events", get(events::events));
+        .route("/events", get(events::events))
+        .route("/metrics", get(metrics::metrics));
     page::add(router).layer(from_fn_with_state(Arc::new(who), guard)).with_state(web)
+}
+
+/// The metrics alone: nothing can be written.
+pub(super) fn metrics_only(web: Web, who: Guard) -> Router {
+    let router = Router::new().route("/metrics", get(metrics::metrics));
+    router.layer(from_fn_with_state(Arc::new(who), guard)).with_state(web)
 }
