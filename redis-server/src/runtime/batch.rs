@@ -5,11 +5,11 @@ use std::task::Context;
 
 use bytes::Bytes;
 
-use super::conn::{Conn, Progress, TURN_INPUT, TURN_TIME};
+use super::conn::{Conn, Progress, TURN_INPUT};
 use crate::clients::client::flag;
 use crate::exec::core::Scratch;
 use crate::exec::run::outcome::Passed;
-use crate::exec::run::pipeline::{Received, Runner, SEND_EARLY};
+use crate::exec::run::pipeline::{Received, Runner, SEND_EARLY, is_turn_over};
 
 /// Arguments that a worker keeps room for between batches.
 const SPANS_KEPT: usize = 4 * 1024;
@@ -27,9 +27,10 @@ impl Conn {
         scratch.reply.set_resp3(self.client.resp3);
         let mut used = 0;
         let began = self.worker.ticked();
+        self.worker.was_alone.set(false);
         let progress = loop {
             let before = used;
-            let runner = Runner { worker: &self.worker, client: &mut self.client, reply: &mut scratch.reply };
+            let runner = Runner { worker: &self.worker, client: &mut self.client, reply: &mut scratch.reply, began };
             let passed = self.pipeline.run(runner, received, &mut scratch.spans, &mut used);
             match passed {
                 Ok(Passed::Done) if self.client.close => break Progress::Close,
@@ -64,7 +65,7 @@ impl Conn {
             if let Err(progress) = self.send_early(cx, scratch) {
                 break progress;
             }
-            if used >= TURN_INPUT || self.worker.ticked().since(began) > TURN_TIME {
+            if used >= TURN_INPUT || is_turn_over(&self.worker, began) {
                 self.stalled = true;
                 break Progress::Done;
             }

@@ -48,8 +48,6 @@ const LARGE: usize = 32 * 1024;
 /// Bytes of commands that run before other connections of the worker have their turn: one read of the socket, and as
 /// much of what waits in a connection's own buffer.
 pub(super) const TURN_INPUT: usize = 64 * 1024;
-/// How long the commands of a turn may take: a few times what so many small ones do.
-pub(super) const TURN_TIME: Duration = Duration::from_millis(1);
 /// Bytes of replies that a turn sends: as many as a loopback socket takes within about a tenth of a millisecond.
 pub(super) const TURN_OUTPUT: usize = 512 * 1024;
 

@@ -143,7 +143,8 @@ impl Session {
     fn run_window(&mut self, input: &[u8], used: &mut usize) -> bool {
         let before = *used;
         self.reply.set_resp3(self.client.resp3);
-        let runner = Runner { worker: &self.worker, client: &mut self.client, reply: &mut self.reply };
+        let began = self.worker.ticked();
+        let runner = Runner { worker: &self.worker, client: &mut self.client, reply: &mut self.reply, began };
         let received = Received { bytes: input, owner: None };
         match self.pipeline.run(runner, received, &mut self.spans, used) {
             Ok(Passed::Done) => return *used > before && *used < input.len() && !self.pipeline.parser.in_command(),

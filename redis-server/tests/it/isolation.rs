@@ -337,6 +337,27 @@ fn others_have_their_turn_before_all_of_a_long_pipeline_has_run() {
     }
 }
 
+/// Scripts of one pipeline run one by one: others have their turn between two of them.
+#[test]
+fn others_have_their_turn_between_pipelined_scripts() {
+    const SCRIPTS: usize = 20;
+    const SCRIPT: &str = "local function now() local t = redis.call('TIME') return t[1] * 1000000 + t[2] end \
+                          local start = now() while now() - start < 20000 do end return redis.call('INCR', KEYS[1])";
+    let server = Server::with(&[("workers", "1")]);
+    let (mut many, mut other) = (server.connect(), server.connect());
+    many.stream.write_all(&request(&["EVAL", SCRIPT, "1", "n"]).repeat(SCRIPTS)).unwrap();
+    let mut count = 0;
+    until("the first script has run", || {
+        let Value::Bulk(text) = other.ask("GET n") else { return false };
+        count = String::from_utf8(text).unwrap().parse().unwrap();
+        true
+    });
+    assert!(count < SCRIPTS, "all scripts ran before anybody else");
+    for number in 1..=SCRIPTS {
+        assert_eq!(many.reply(), Value::Int(number as i64));
+    }
+}
+
 #[test]
 fn what_asks_for_little_of_much_stays_where_it_is() {
     let (server, mut client) = server_with_a_long_list();

@@ -67,6 +67,8 @@ pub struct Worker {
     pub(in crate::exec) script: RefCell<Option<Box<dyn Any>>>,
     /// Whether somebody goes on with a script that was interrupted because it takes too long.
     pub goes_on: Cell<bool>,
+    /// Whether a command of the present turn was alone with the data.
+    pub was_alone: Cell<bool>,
     /// The command that has just panicked.
     pub(crate) panicked: Cell<Option<&'static Row>>,
     random: Cell<u64>,
@@ -120,6 +122,7 @@ impl Worker {
             spare: RefCell::new(Box::new(())),
             script: RefCell::new(None),
             goes_on: Cell::new(false),
+            was_alone: Cell::new(false),
             panicked: Cell::new(None),
             random: Cell::new(random),
             clock: Clock::default(),
@@ -178,6 +181,7 @@ impl Worker {
             spare: RefCell::new(Box::new(())),
             script: RefCell::new(None),
             goes_on: Cell::new(false),
+            was_alone: Cell::new(false),
             panicked: Cell::new(None),
             random: Cell::new(self.random() | 1),
             clock,

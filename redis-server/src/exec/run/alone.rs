@@ -206,6 +206,8 @@ fn finish(
     job.let_others_go_on();
     job.args.clear();
     reply.append(&mut job.reply);
+    worker.was_alone.set(true);
+    worker.same_time_as(&job.worker);
     let mut spare = spare(worker);
     spare.stack = Some(turn.into_stack());
     spare.job = Some(job);

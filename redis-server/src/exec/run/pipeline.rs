@@ -1,10 +1,13 @@
 //! A client's input, from bytes to replies: parsing it, and running it in windows under common locks.
 
+use std::time::Duration;
+
 use arrayvec::ArrayVec;
 use bytes::Bytes;
 
 use crate::command::{Args, Recent};
 use crate::config::settings;
+use crate::exec::core::clock::Tick;
 use crate::exec::core::{Call, Worker, resolve};
 use crate::exec::run::admission::{self, Admission};
 use crate::exec::run::outcome::Passed;
@@ -14,6 +17,17 @@ use crate::protocol::{Parser, ProtocolError, Reply, RequestLimits, Span, parse_w
 
 /// Replies that are to leave before more of them are made.
 pub(crate) const SEND_EARLY: usize = 256 * 1024;
+
+/// How long the commands of a turn may take: a few times what so many small ones do.
+const TURN_TIME: Duration = Duration::from_millis(1);
+/// The same with a command that was alone with the data, for which the clients of all workers wait.
+const TURN_TIME_ALONE: Duration = Duration::from_micros(200);
+
+/// Whether the connections that wait come before further commands of a turn that began then.
+pub(crate) fn is_turn_over(worker: &Worker, began: Tick) -> bool {
+    let time = if worker.was_alone.get() { TURN_TIME_ALONE } else { TURN_TIME };
+    worker.ticked().since(began) > time
+}
 
 /// How far the unfinished command at the head of a client's input is parsed.
 #[derive(Debug, Default)]
@@ -28,6 +42,8 @@ pub(crate) struct Runner<'a> {
     pub(crate) worker: &'a Worker,
     pub(crate) client: &'a mut ConnectedClient,
     pub(crate) reply: &'a mut Reply,
+    /// When the turn began.
+    pub(crate) began: Tick,
 }
 
 /// Received bytes.
@@ -45,7 +61,8 @@ type Ends = (usize, usize);
 type Window<'a> = ArrayVec<Call<'a>, { invoke::WINDOW }>;
 
 impl Pipeline {
-    /// Parses and runs at most one window of commands from `input[*used..]`, less if their replies exceed [`SEND_EARLY`]. Sets
+    /// Parses and runs at most one window of commands from `input[*used..]`, less if their replies exceed [`SEND_EARLY`], or they take
+    /// longer than a turn. Sets
     /// `used` behind the commands that have run, and behind a command that now waits for its answer. The outcome of the last
     /// of them tells whether there can be more.
     ///
@@ -165,7 +182,8 @@ impl Runner<'_> {
             if !has_not_run(&passed) {
                 *used = end;
             }
-            if self.client.close || self.reply.len() > SEND_EARLY || !matches!(passed, Passed::Done) {
+            let ends = self.reply.len() > SEND_EARLY || is_turn_over(self.worker, self.began);
+            if self.client.close || ends || !matches!(passed, Passed::Done) {
                 return passed;
             }
             is_plain = !fills_memory && admission::is_plain(self.worker, self.client);
@@ -228,7 +246,8 @@ mod tests {
         let (mut reply, mut room, mut pipeline) = (Reply::default(), Vec::new(), Pipeline::default());
         let mut receive = |pipeline: &mut Pipeline, room: &mut Vec<Span>, input: &[u8]| {
             let mut used = 0;
-            let runner = Runner { worker: &worker, client: &mut client, reply: &mut reply };
+            let began = worker.ticked();
+            let runner = Runner { worker: &worker, client: &mut client, reply: &mut reply, began };
             pipeline.run(runner, Received { bytes: input, owner: None }, room, &mut used).unwrap();
             (used, reply.to_vec())
         };
