@@ -234,7 +234,6 @@ fn malformed(error: httparse::Error) -> Reject {
 }
 
 /// Whether the request line ends in the name of a version, or in the part of one that has come by now.
-#[cold]
 fn names_version(head: &[u8]) -> bool {
     const FORM: &[u8] = b"HTTP/0.0";
     let line = memchr::memchr(b'\r', head).map_or(head, |end| &head[..end]);
@@ -357,7 +356,13 @@ impl Fields {
             return Err(Reject::AmbiguousLength);
         }
         self.chunked = value.eq_ignore_ascii_case(b"chunked");
-        if self.chunked { Ok(()) } else { Err(refused_coding(value)) }
+        let last = value.rsplit(|byte| *byte == b',').next().unwrap_or_default().trim_ascii();
+        match (self.chunked, last.eq_ignore_ascii_case(b"chunked")) {
+            (true, _) => Ok(()),
+            (false, true) => Err(Reject::UnknownCoding),
+            // Without chunks at the end, the end is not known (RFC 9112 section 6.3).
+            (false, false) => Err(Reject::AmbiguousLength),
+        }
     }
 
     fn framing(&self, minor: u8) -> Result<Framing, Reject> {
@@ -370,17 +375,6 @@ impl Fields {
             (Some(length), false) => Ok(Framing::Length(length)),
         }
     }
-}
-
-/// Why a transfer coding other than `chunked` is refused. Without chunks at the end, the end is not known (RFC 9112 section 6.3), nor with
-/// chunks of chunks.
-#[cold]
-#[inline(never)]
-fn refused_coding(value: &[u8]) -> Reject {
-    let mut codings = value.rsplit(|byte| *byte == b',').map(<[u8]>::trim_ascii);
-    let ends_in_chunks = codings.next().is_some_and(|last| last.eq_ignore_ascii_case(b"chunked"));
-    let is_other = |coding: &[u8]| !coding.is_empty() && !coding.eq_ignore_ascii_case(b"chunked");
-    if ends_in_chunks && codings.all(is_other) { Reject::UnknownCoding } else { Reject::AmbiguousLength }
 }
 
 const HTTP2_SETTINGS: &[u8] = b"http2-settings";

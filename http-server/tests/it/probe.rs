@@ -16,10 +16,12 @@ use crate::support::{Client, PATIENCE, Server, options};
 const SUITES: [&str; 3] = ["ComplianceSuite", "MalformedInputSuite", "SmugglingSuite"];
 
 /// Cases whose answer is another one here, and why.
-const KNOWN: [(&str, &str); 4] = [
+const KNOWN: [(&str, &str); 6] = [
     ("COMP-HOST-EMPTY-VALUE", "a target without an authority has an empty Host (RFC 9112 section 3.2)"),
     ("COMP-UNKNOWN-METHOD", "the handler of this test answers all methods"),
     ("MAL-NON-ASCII-URL", "curl sends such targets; handlers see them as they are"),
+    ("SMUG-TE-DOUBLE-CHUNKED", "501 says that no other coding than one chunked is served"),
+    ("SMUG-TE-LEADING-COMMA", "501 says that no other coding than one chunked is served"),
     ("MAL-POST-CL-HUGE-NO-BODY", "413 names the reason"),
 ];
 
