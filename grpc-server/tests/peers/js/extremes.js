@@ -29,10 +29,16 @@ async function many(isOver, call) {
   return count;
 }
 
+// A call that this client cancels may end by its own hand. So may its neighbours: Node ends a session after a thousand frames of streams
+// that it has reset itself, as it does with grpc-js' own server. What a server does is never told as an internal error of the client.
+function isOwn(error) {
+  return error.code === grpc.status.CANCELLED || /internal client error/.test(error.details);
+}
+
 function unary(greeter, cancels) {
   return new Promise((resolve, reject) => {
     const call = greeter.sayHello({ name: 'Ann' }, (error) => {
-      if (error && !(cancels && error.code === grpc.status.CANCELLED)) reject(error);
+      if (error && !(cancels && isOwn(error))) reject(error);
       else resolve(error ? 0 : 1);
     });
     if (cancels) setImmediate(() => call.cancel());
@@ -46,7 +52,7 @@ function left(greeter) {
       stream.cancel();
       resolve(1);
     });
-    stream.on('error', (error) => error.code === grpc.status.CANCELLED || reject(error));
+    stream.on('error', (error) => (isOwn(error) ? resolve(0) : reject(error)));
   });
 }
 
