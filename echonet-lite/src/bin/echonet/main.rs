@@ -84,25 +84,24 @@ fn run(cli: &Cli) -> Result<(), Failure> {
 
 /// Does work once the meter of `--meter`, if there is one, has been joined.
 async fn behind_meter(cli: &Cli, work: impl Future<Output = Result<(), Failure>>) -> Result<(), Failure> {
-    #[cfg(feature = "serial")]
-    return route_b::beside(&cli.options, &Output::new(&cli.options), true, work).await;
-    #[cfg(not(feature = "serial"))]
-    {
-        let _ = cli;
-        work.await
-    }
+    with_meter(cli, true, work).await
 }
 
 /// Does work while the meter of `--meter`, if there is one, is joined.
 #[cfg(any(feature = "mqtt", feature = "web"))]
 async fn beside_meter(cli: &Cli, work: impl Future<Output = Result<(), Failure>>) -> Result<(), Failure> {
-    #[cfg(feature = "serial")]
-    return route_b::beside(&cli.options, &Output::new(&cli.options), false, work).await;
-    #[cfg(not(feature = "serial"))]
-    {
-        let _ = cli;
-        work.await
-    }
+    with_meter(cli, false, work).await
+}
+
+#[cfg(feature = "serial")]
+async fn with_meter(cli: &Cli, first: bool, work: impl Future<Output = Result<(), Failure>>) -> Result<(), Failure> {
+    route_b::beside(&cli.options, &Output::new(&cli.options), first, work).await
+}
+
+/// Without the feature `serial` there is no `--meter`.
+#[cfg(not(feature = "serial"))]
+async fn with_meter(_: &Cli, _: bool, work: impl Future<Output = Result<(), Failure>>) -> Result<(), Failure> {
+    work.await
 }
 
 /// Does work that an interruption makes fail.
