@@ -13,6 +13,8 @@ const DEPTH: usize = 16;
 pub(crate) struct Client {
     stream: TcpStream,
     replies: BufReader<TcpStream>,
+    /// Connections that say nothing.
+    others: Vec<TcpStream>,
 }
 
 impl Client {
@@ -20,13 +22,14 @@ impl Client {
         let stream = TcpStream::connect(("127.0.0.1", port))?;
         stream.set_nodelay(true)?;
         let replies = BufReader::with_capacity(1 << 20, stream.try_clone()?);
-        Ok(Self { stream, replies })
+        Ok(Self { stream, replies, others: Vec::new() })
     }
 
-    /// So many more connections to the same server.
-    pub(super) fn others(&self, count: usize) -> Result<Vec<TcpStream>> {
+    /// Opens so many more connections to the same server, which stay as long as this client.
+    pub(super) fn bring(&mut self, count: usize) -> Result<()> {
         let addr = self.stream.peer_addr()?;
-        (0..count).map(|_| Ok(TcpStream::connect(addr)?)).collect()
+        self.others = (0..count).map(|_| TcpStream::connect(addr)).collect::<std::io::Result<_>>()?;
+        Ok(())
     }
 
     /// Sends a command and reads its reply, which may be an error.

@@ -17,7 +17,7 @@ pub(super) struct Disturbance {
     pub(super) size: usize,
     /// The state before.
     pub(super) prepare: fn(&mut Client, usize) -> Result<()>,
-    /// Whether a server of Redis 7.0 without modules has the commands.
+    /// True if a server of Redis 7.0 without modules has the commands.
     pub(super) is_common: bool,
     /// The action that is repeated until the run is over.
     pub(super) disturb: fn(&mut Client, usize, &AtomicBool) -> Result<()>,
@@ -112,14 +112,7 @@ pub(super) static ALL: [Disturbance; 26] = [
         let words: Vec<&str> = std::iter::once("PFCOUNT").chain(names.iter().map(String::as_str)).collect();
         client.ask(&words)
     }),
-    row("CLIENT LIST of 3,000 clients", 3000, nothing, |client, size, over| {
-        // They stay until the run is over.
-        let _others = client.others(size)?;
-        while !over.load(Relaxed) {
-            client.ask(&["CLIENT", "LIST"])?;
-        }
-        Ok(())
-    }),
+    row("CLIENT LIST of 3,000 clients", 3000, Client::bring, |client, _, _| client.ask(&["CLIENT", "LIST"])),
     row("EVALs of 300 calls, 16 pipelined", 300, nothing, |client, size, _| {
         let script = format!("for i = 1, {size} do redis.call('INCR', KEYS[1]) end");
         client.pipeline(&request(&[b"EVAL", script.as_bytes(), b"1", b"counter"]).repeat(PIPELINED), PIPELINED)
