@@ -198,7 +198,7 @@ fn rest_of_size_line(input: &[u8]) -> Result<Option<usize>, BadChunk> {
     Ok(Some(end + 1))
 }
 
-/// Whether this begins with a CRLF; false if there is only a part of it.
+/// True if `input` begins with a CRLF; false if it has only a part of one.
 fn is_line_end(input: &[u8]) -> Result<bool, BadChunk> {
     match input {
         [b'\r', b'\n', ..] => Ok(true),

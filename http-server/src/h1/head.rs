@@ -233,7 +233,7 @@ fn malformed(error: httparse::Error) -> Reject {
     }
 }
 
-/// Whether the request line ends in the name of a version, or in the part of one that has come by now.
+/// True if the request line ends in the name of a version, or in the part of one that has come by now.
 fn names_version(head: &[u8]) -> bool {
     const FORM: &[u8] = b"HTTP/0.0";
     let line = memchr::memchr(b'\r', head).map_or(head, |end| &head[..end]);

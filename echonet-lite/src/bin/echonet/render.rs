@@ -50,8 +50,8 @@ pub(crate) fn coefficients(data: &'static Data) -> &'static [u8] {
     arms(data).iter().filter_map(of).find(|list| !list.is_empty()).unwrap_or_default()
 }
 
-/// Whether numbers of a class are multiplied with nothing for a property that an object lacks: true unless every object of the
-/// class must have it. A meter without the unit of its count tells no energy.
+/// True if a coefficient that an object lacks counts as one, because not every object of the class must have it. A meter without the
+/// unit of its count tells no energy.
 pub(crate) fn is_one_if_absent(class: &Class, epc: u8) -> bool {
     class.property(epc).is_none_or(|spec| !spec.access.get.is_required())
 }

@@ -39,7 +39,7 @@ struct Place {
     addr: NodeAddr,
     /// How long its answer is waited for.
     patience: Duration,
-    /// Whether announcements of its node may not arrive here.
+    /// True if announcements of its node may not arrive here.
     #[cfg_attr(not(any(feature = "mqtt", feature = "web")), expect(dead_code, reason = "only servers follow values"))]
     is_deaf: bool,
 }

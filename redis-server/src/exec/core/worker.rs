@@ -57,7 +57,7 @@ pub struct Worker {
     pub routes: bool,
     /// Whether it runs commands of a source that alone decides which keys go when: files that are loaded, or a primary.
     pub loads: bool,
-    /// Whether that source is an append-only file.
+    /// True if that source is an append-only file.
     pub loads_file: bool,
     /// The standstill that a call holds.
     pub(crate) still: Option<Still>,
@@ -67,7 +67,7 @@ pub struct Worker {
     pub(in crate::exec) script: RefCell<Option<Box<dyn Any>>>,
     /// Whether somebody goes on with a script that was interrupted because it takes too long.
     pub goes_on: Cell<bool>,
-    /// Whether a command of the present turn was alone with the data.
+    /// True if a command of the present turn was alone with the data.
     pub was_alone: Cell<bool>,
     /// The command that has just panicked.
     pub(crate) panicked: Cell<Option<&'static Row>>,

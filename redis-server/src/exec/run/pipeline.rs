@@ -23,7 +23,7 @@ const TURN_TIME: Duration = Duration::from_millis(1);
 /// The same with a command that was alone with the data, for which the clients of all workers wait.
 const TURN_TIME_ALONE: Duration = Duration::from_micros(200);
 
-/// Whether the connections that wait come before further commands of a turn that began then.
+/// True if a turn that began then has used its time: connections that wait come before its further commands.
 pub(crate) fn is_turn_over(worker: &Worker, began: Tick) -> bool {
     let time = if worker.was_alone.get() { TURN_TIME_ALONE } else { TURN_TIME };
     worker.ticked().since(began) > time
@@ -61,8 +61,8 @@ type Ends = (usize, usize);
 type Window<'a> = ArrayVec<Call<'a>, { invoke::WINDOW }>;
 
 impl Pipeline {
-    /// Parses and runs at most one window of commands from `input[*used..]`, less if their replies exceed [`SEND_EARLY`], or they take
-    /// longer than a turn. Sets
+    /// Parses and runs at most one window of commands from `input[*used..]`. Stops earlier if their replies exceed [`SEND_EARLY`], or if
+    /// the turn is over. Sets
     /// `used` behind the commands that have run, and behind a command that now waits for its answer. The outcome of the last
     /// of them tells whether there can be more.
     ///
