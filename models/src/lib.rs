@@ -8,6 +8,7 @@
 #![allow(dead_code, unused_imports, reason = "of what the product has, a model uses a part")]
 
 pub mod atomic_waker;
+pub mod event_loop;
 pub mod notify;
 #[cfg(test)]
 mod park;

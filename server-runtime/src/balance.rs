@@ -8,10 +8,10 @@
 use std::fs;
 use std::time::{Duration, Instant};
 
-use tokio::runtime::RuntimeMetrics;
 use tokio::time::MissedTickBehavior;
 
 use crate::counters::Counters;
+use crate::event_loop::Work;
 
 /// Time between two looks: long enough to see a load, short enough that nobody waits for a second worker.
 const PERIOD: Duration = Duration::from_millis(100);
@@ -114,12 +114,11 @@ pub(crate) fn home(loads: &[f64], settled: &[bool], serial: f64) -> usize {
 }
 
 /// Looks for ever.
-pub(crate) async fn watch(counters: &Counters, runtimes: &[RuntimeMetrics], serial_nanos: impl Fn() -> u64) {
-    let busy = |runtime: &RuntimeMetrics| runtime.worker_total_busy_duration(0);
+pub(crate) async fn watch(counters: &Counters, work: &[Work], serial_nanos: impl Fn() -> u64) {
     let mut ticks = tokio::time::interval(PERIOD);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let mut balance = Balance::default();
-    let mut before: Vec<Duration> = runtimes.iter().map(busy).collect();
+    let mut before: Vec<Duration> = work.iter().map(Work::busy).collect();
     let mut serial_before = serial_nanos();
     let mut processors = Processors::default();
     let mut at = Instant::now();
@@ -127,7 +126,7 @@ pub(crate) async fn watch(counters: &Counters, runtimes: &[RuntimeMetrics], seri
         ticks.tick().await;
         let elapsed = at.elapsed().as_secs_f64();
         at = Instant::now();
-        let now: Vec<Duration> = runtimes.iter().map(busy).collect();
+        let now: Vec<Duration> = work.iter().map(Work::busy).collect();
         let loads = now.iter().zip(&before).map(|(now, before)| now.saturating_sub(*before).as_secs_f64() / elapsed);
         let loads: Vec<f64> = loads.collect();
         before = now;

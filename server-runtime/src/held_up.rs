@@ -6,8 +6,7 @@
 
 use std::time::Duration;
 
-use tokio::runtime::RuntimeMetrics;
-
+use crate::event_loop::Work;
 use crate::listen::{Dealer, Listener};
 
 /// Time between two looks. The first that finds a worker at something asks for an answer, the second finds none.
@@ -16,15 +15,14 @@ const PERIOD: Duration = Duration::from_millis(100);
 const MEANWHILE: Duration = Duration::from_millis(5);
 
 /// Looks for ever.
-pub(crate) async fn watch<C>(listeners: Vec<Listener>, runtimes: &[RuntimeMetrics], dealer: Dealer<C>) {
+pub(crate) async fn watch<C>(listeners: Vec<Listener>, work: &[Work], dealer: Dealer<C>) {
     let mut pause = PERIOD;
     loop {
         tokio::time::sleep(pause).await;
         let mut any = false;
-        for (worker, runtime) in runtimes.iter().enumerate() {
-            // The count is odd while it waits for something to do. One that never waits has much to do, and answers between two things.
-            let is_awake = runtime.worker_park_unpark_count(0).is_multiple_of(2);
-            let is_held_up = is_awake && dealer.counters.ask(worker);
+        for (worker, work) in work.iter().enumerate() {
+            // One that never waits has much to do, and answers between two things.
+            let is_held_up = work.is_awake() && dealer.counters.ask(worker);
             dealer.counters.set_held_up(worker, is_held_up);
             any |= is_held_up;
         }

@@ -18,6 +18,7 @@ use tracing::{debug, error, warn};
 
 use crate::counters::{Counters, Place};
 use crate::error::Error;
+use crate::event_loop::{self, Accepts};
 use crate::options::{Listen, Options};
 use crate::socket;
 use crate::stream::{Peer, Routes};
@@ -250,12 +251,8 @@ impl Listener {
     /// Has each connection that comes taken, for ever.
     pub(crate) async fn accept(self, counters: &Counters, take: impl Fn(Incoming<'_>)) {
         let Self { socket, kind } = self;
-        #[expect(
-            deprecated,
-            reason = "its successor is unsafe for the sake of borrowed descriptors; this one is owned"
-        )]
-        let socket = match AsyncFd::with_interest(socket, Interest::READABLE) {
-            Ok(socket) => socket,
+        let mut waiting = match Waiting::new(socket) {
+            Ok(waiting) => waiting,
             Err(error) => return error!("cannot wait for connections: {error}"),
         };
         let mut failures = Failures::default();
@@ -263,7 +260,7 @@ impl Listener {
             if accepted.is_multiple_of(TURN_ACCEPTS) {
                 turns::others().await;
             }
-            match socket.async_io(Interest::READABLE, socket::accept).await {
+            match waiting.accept().await {
                 Ok((socket, peer)) => take(Incoming { socket, peer, kind: &kind }),
                 Err(error) if is_of_one_connection(&error) => {
                     debug!("a connection ended before it was accepted: {error}");
@@ -274,6 +271,32 @@ impl Listener {
                     timers::sleep(BACK_OFF).await;
                 }
             }
+        }
+    }
+}
+
+/// A listening socket that its thread waits for.
+enum Waiting {
+    Runtime(AsyncFd<Socket>),
+    Loop(Accepts),
+}
+
+impl Waiting {
+    fn new(socket: Socket) -> io::Result<Self> {
+        if event_loop::is_here() {
+            return Ok(Self::Loop(Accepts::new(socket)));
+        }
+        #[expect(
+            deprecated,
+            reason = "its successor is unsafe for the sake of borrowed descriptors; this one is owned"
+        )]
+        AsyncFd::with_interest(socket, Interest::READABLE).map(Self::Runtime)
+    }
+
+    async fn accept(&mut self) -> io::Result<(Socket, SockAddr)> {
+        match self {
+            Self::Runtime(socket) => socket.async_io(Interest::READABLE, socket::accept).await,
+            Self::Loop(socket) => socket.accept().await,
         }
     }
 }

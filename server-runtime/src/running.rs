@@ -9,7 +9,6 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::{self, JoinHandle};
 
-use tokio::runtime::RuntimeMetrics;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc::unbounded_channel;
 use tokio::task::spawn_local;
@@ -18,6 +17,7 @@ use tracing::{error, info};
 use crate::balance::{self, Order};
 use crate::counters::{Counters, Place};
 use crate::error::Error;
+use crate::event_loop::Work;
 use crate::files;
 use crate::held_up;
 use crate::listen::{Arriving, Dealer, Listener};
@@ -97,7 +97,7 @@ impl Bound {
         let handle = Handle { stop: Arc::new(Stop::new(workers)), counters, tls };
         service.starting(&handle);
         let mut running = Running { handle, threads: Vec::new(), local_addrs, metrics_addr };
-        let timers = if S::TIMERS { None } else { Some(running.start_timers()?) };
+        let timers = if S::OWN_LOOP { Some(running.start_timers()?) } else { None };
         let (routes, arrivals): (Vec<_>, Vec<_>) = (0..workers).map(|_| unbounded_channel()).unzip();
         let routes = Routes(routes.into());
         let failed = |source| Error::Thread { name: BESIDE.to_owned(), source };
@@ -106,7 +106,7 @@ impl Bound {
         let accepting = |listeners| Accepting { listeners, until: running.handle.closing(), told: Arc::clone(&told) };
         let (first, beside) = (accepting(listeners), accepting(shares));
         drop(told);
-        let runtimes = running.start_workers(&options, &service, first, (&routes, arrivals), timers.as_ref())?;
+        let work = running.start_workers(&options, &service, first, (&routes, arrivals), timers.as_ref())?;
         drop(timers);
         // Read only when a scrape comes, so the figures cost nothing until then.
         let counters = Arc::clone(&running.handle.counters);
@@ -119,7 +119,7 @@ impl Bound {
                 accepting: beside,
                 routes,
                 refusal: service.refusal().to_vec(),
-                runtimes,
+                work,
                 serial_nanos: service.moves().then(|| Box::new(move || service.serial_nanos()) as Box<_>),
             }),
         })?;
@@ -208,7 +208,7 @@ impl Running {
         first: Accepting,
         (routes, arrivals): (&Routes<S::Carried>, Vec<Arriving<S::Carried>>),
         timers: Option<&Timers>,
-    ) -> Result<Vec<RuntimeMetrics>, Error> {
+    ) -> Result<Vec<Work>, Error> {
         let mut ready = Vec::new();
         let mut accepting = Some(first);
         let Stop { workers, now, .. } = &*self.handle.stop;
@@ -415,7 +415,7 @@ struct Several<C> {
     routes: Routes<C>,
     refusal: Vec<u8>,
     /// How busy the workers are.
-    runtimes: Vec<RuntimeMetrics>,
+    work: Vec<Work>,
     /// See [`Service::serial_nanos`]; where connections move.
     serial_nanos: Option<Box<dyn Fn() -> u64 + Send>>,
 }
@@ -452,16 +452,16 @@ impl<C> Beside<C> {
 impl<C> Several<C> {
     /// Goes on until the shutdown.
     async fn see_to(self, counters: &Arc<Counters>) {
-        let Self { accepting: Accepting { listeners, until, told }, routes, refusal, runtimes, serial_nanos } = self;
+        let Self { accepting: Accepting { listeners, until, told }, routes, refusal, work, serial_nanos } = self;
         let dealer = Dealer { counters: Arc::clone(counters), here: None, routes, refusal: refusal.into() };
         let balance = async {
             match serial_nanos {
-                Some(serial_nanos) => balance::watch(counters, &runtimes, serial_nanos).await,
+                Some(serial_nanos) => balance::watch(counters, &work, serial_nanos).await,
                 None => pending().await,
             }
         };
         tokio::select! {
-            () = held_up::watch(listeners, &runtimes, dealer) => {}
+            () = held_up::watch(listeners, &work, dealer) => {}
             () = balance => {}
             () = until.triggered() => {}
         }

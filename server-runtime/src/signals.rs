@@ -1,7 +1,9 @@
-//! SIGTERM and SIGINT.
+//! SIGTERM and SIGINT, and SIGHUP.
 
 use std::fmt;
+use std::future::pending;
 use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process;
 
 use tokio::signal::unix::{Signal, SignalKind, signal};
@@ -28,16 +30,29 @@ pub fn shutdown_on_signals(running: &Running) -> io::Result<()> {
 
 /// SIGTERM and SIGINT, caught: as long as nobody says what they do to which server, they end the process.
 #[derive(Debug)]
-pub struct Signals(Sender<Server>);
+pub struct Signals {
+    serves: Sender<Server>,
+    reload: Option<Reload>,
+}
 
 type End = Box<dyn FnMut(&'static str, &Handle) -> bool + Send>;
 type Insist = Box<dyn Fn(&'static str) + Send>;
+
+/// The callback for SIGHUP.
+struct Reload(Box<dyn FnMut(&Handle) + Send>);
+
+impl fmt::Debug for Reload {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Reload")
+    }
+}
 
 /// The server that signals end, and the callbacks for it.
 struct Server {
     handle: Handle,
     end: End,
     insist: Insist,
+    reload: Option<Reload>,
 }
 
 impl fmt::Debug for Server {
@@ -60,7 +75,13 @@ impl Signals {
         let (serves, served) = oneshot::channel();
         let watch = move || runtime.block_on(watch(caught, served));
         std::thread::Builder::new().name("signals".into()).spawn(watch)?;
-        Ok(Self(serves))
+        Ok(Self { serves, reload: None })
+    }
+
+    /// Has `reload` called with each SIGHUP, once the server serves; without it, SIGHUP does what it did before.
+    #[must_use]
+    pub fn with_reload(self, reload: impl FnMut(&Handle) + Send + 'static) -> Self {
+        Self { reload: Some(Reload(Box::new(reload))), ..self }
     }
 
     /// From now on the first signal does what the service says: `end` is given the signal's name and the handle, ends the
@@ -72,9 +93,10 @@ impl Signals {
         end: impl FnMut(&'static str, &Handle) -> bool + Send + 'static,
         insist: impl Fn(&'static str) + Send + 'static,
     ) {
-        let server = Server { handle: handle.clone(), end: Box::new(end), insist: Box::new(insist) };
+        let Self { serves, reload } = self;
+        let server = Server { handle: handle.clone(), end: Box::new(end), insist: Box::new(insist), reload };
         // The thread ends with the process alone.
-        let _ = self.0.send(server);
+        let _ = serves.send(server);
     }
 }
 
@@ -102,7 +124,35 @@ async fn watch(mut caught: Caught, served: Receiver<Server>) {
             process::exit(0);
         }
     };
-    let Ok(Server { handle, mut end, insist }) = server else { return };
+    let Ok(Server { handle, end, insist, reload }) = server else { return };
+    let reloads = async {
+        match reload {
+            Some(reload) => reload_on_hangup(&handle, reload).await,
+            None => pending().await,
+        }
+    };
+    tokio::select! {
+        () = end_on_signals(&mut caught, &handle, end, insist) => {}
+        () = reloads => {}
+    }
+}
+
+async fn reload_on_hangup(handle: &Handle, Reload(mut reload): Reload) {
+    let mut hangups = match signal(SignalKind::hangup()) {
+        Ok(hangups) => hangups,
+        Err(error) => {
+            warn!("SIGHUP will be ignored: {error}");
+            return pending().await;
+        }
+    };
+    while hangups.recv().await.is_some() {
+        if catch_unwind(AssertUnwindSafe(|| reload(handle))).is_err() {
+            error!("SIGHUP: the reload has panicked");
+        }
+    }
+}
+
+async fn end_on_signals(caught: &mut Caught, handle: &Handle, mut end: End, insist: Insist) {
     loop {
         let name = caught.next().await;
         info!("{name}: shutting down, {} connections open", handle.connections());

@@ -15,6 +15,7 @@ use tokio::sync::mpsc::UnboundedSender;
 use tokio_rustls::server::TlsStream;
 
 use crate::counters::Place;
+use crate::event_loop::Polled;
 use crate::listen::{Accepted, Transport};
 use crate::shutdown::Shutdown;
 use crate::tcp::Tcp;
@@ -108,23 +109,24 @@ pub enum Stream {
     Tcp(Tcp),
     /// A Unix domain socket.
     Unix(UnixStream),
-    /// TLS after its handshake. Boxed, so that the other two stay small.
+    /// TLS after its handshake. Boxed, so that the others stay small.
     Tls(Box<TlsStream<TcpStream>>),
+    /// Plain TCP or a Unix domain socket on a worker with a [loop of its own](crate::Service::OWN_LOOP).
+    Polled(Polled),
+    /// TLS on such a worker.
+    PolledTls(Box<TlsStream<Polled>>),
 }
 
 impl Stream {
     /// Whether the bytes are encrypted.
     pub fn is_tls(&self) -> bool {
-        matches!(self, Self::Tls(_))
+        matches!(self, Self::Tls(_) | Self::PolledTls(_))
     }
 
     /// The certificate that the other end has shown, in DER; it was signed by one of the authorities of
     /// [`TlsOptions::client_ca`](crate::TlsOptions::client_ca).
     pub fn peer_certificate(&self) -> Option<&[u8]> {
-        match self {
-            Self::Tls(stream) => Some(stream.get_ref().1.peer_certificates()?.first()?),
-            Self::Tcp(_) | Self::Unix(_) => None,
-        }
+        Some(self.tls_session()?.peer_certificates()?.first()?)
     }
 
     /// Has the runtime of this thread wake for the connection from now on, whichever thread uses it next.
@@ -146,15 +148,22 @@ impl Stream {
         match self {
             Self::Tcp(stream) => stream.into_std().map(Transport::Tcp),
             Self::Unix(stream) => stream.into_std().map(Transport::Unix),
-            Self::Tls(_) => Err(io::ErrorKind::Unsupported.into()),
+            Self::Polled(stream) if stream.is_unix() => Ok(Transport::Unix(stream.into_fd().into())),
+            Self::Polled(stream) => Ok(Transport::Tcp(stream.into_fd().into())),
+            Self::Tls(_) | Self::PolledTls(_) => Err(io::ErrorKind::Unsupported.into()),
         }
     }
 
     /// The protocol agreed on by ALPN, such as `h2`.
     pub fn alpn_protocol(&self) -> Option<&[u8]> {
+        self.tls_session()?.alpn_protocol()
+    }
+
+    fn tls_session(&self) -> Option<&rustls::ServerConnection> {
         match self {
-            Self::Tls(stream) => stream.get_ref().1.alpn_protocol(),
-            Self::Tcp(_) | Self::Unix(_) => None,
+            Self::Tls(stream) => Some(stream.get_ref().1),
+            Self::PolledTls(stream) => Some(stream.get_ref().1),
+            Self::Tcp(_) | Self::Unix(_) | Self::Polled(_) => None,
         }
     }
 }
@@ -166,6 +175,8 @@ macro_rules! delegate {
             Stream::Tcp($stream) => $call,
             Stream::Unix($stream) => $call,
             Stream::Tls($stream) => $call,
+            Stream::Polled($stream) => $call,
+            Stream::PolledTls($stream) => $call,
         }
     };
 }
@@ -198,6 +209,8 @@ impl AsyncWrite for Stream {
             Self::Tcp(stream) => stream.is_write_vectored(),
             Self::Unix(stream) => stream.is_write_vectored(),
             Self::Tls(stream) => stream.is_write_vectored(),
+            Self::Polled(stream) => stream.is_write_vectored(),
+            Self::PolledTls(stream) => stream.is_write_vectored(),
         }
     }
 
@@ -220,6 +233,8 @@ impl AsFd for Stream {
             Self::Tcp(stream) => stream.as_fd(),
             Self::Unix(stream) => stream.as_fd(),
             Self::Tls(stream) => stream.get_ref().0.as_fd(),
+            Self::Polled(stream) => stream.as_fd(),
+            Self::PolledTls(stream) => stream.get_ref().0.as_fd(),
         }
     }
 }

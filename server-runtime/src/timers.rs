@@ -1,8 +1,8 @@
-//! Time for threads whose runtimes keep none.
+//! Time for threads that keep none.
 //!
-//! A runtime that keeps timers reads the clock twice more around each of its sleeps, and goes through its wheels as often: some
-//! 490 of the 4,470 instructions that redis-server needed for a GET which came alone, by callgrind. Where timers are few, one
-//! thread keeps them for all workers, and wakes their tasks.
+//! A thread that keeps timers reads the clock around each of its sleeps, and goes through its wheels as often: some 490 of the 4,470
+//! instructions that redis-server once needed for a GET which came alone, by callgrind. Where timers are few, one thread keeps them for
+//! all workers, and wakes their tasks.
 
 use std::cell::RefCell;
 use std::fmt;
@@ -54,8 +54,7 @@ impl fmt::Debug for Timers {
     }
 }
 
-/// Ready after this time, as [`tokio::time::sleep`] is, also on workers of a service whose runtimes have no
-/// [timers](crate::Service::TIMERS).
+/// Ready after this time, as [`tokio::time::sleep`] is, also on workers with a [loop of their own](crate::Service::OWN_LOOP).
 ///
 /// # Panics
 /// On a thread without timers that is no worker.

@@ -16,14 +16,17 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
 use rustls::server::danger::ClientCertVerifier;
 use rustls::server::{ClientHello, ParsedCertificate, ResolvesServerCert, WebPkiClientVerifier};
 use rustls::sign::CertifiedKey;
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::server::TlsStream;
 use tracing::{error, info};
 
 use crate::error::Error;
+use crate::event_loop::{self, Polled};
 use crate::options::{ClientAuth, HANDSHAKE_TIMEOUT, TlsOptions};
 use crate::self_signed::OwnAuthorities;
+use crate::stream::Stream;
 use crate::timers;
 
 /// How often the files are looked at, at most.
@@ -220,10 +223,19 @@ pub(crate) struct Session {
 }
 
 impl Session {
-    pub(crate) async fn handshake(self, socket: std::net::TcpStream) -> io::Result<TlsStream<TcpStream>> {
-        let socket = TcpStream::from_std(socket)?;
+    /// The stream after a handshake on a new connection.
+    pub(crate) async fn handshake(self, socket: std::net::TcpStream) -> io::Result<Stream> {
+        if event_loop::is_here() {
+            let stream = self.accept(Polled::tcp(socket)).await?;
+            return Ok(Stream::PolledTls(Box::new(stream)));
+        }
+        let stream = self.accept(TcpStream::from_std(socket)?).await?;
+        Ok(Stream::Tls(Box::new(stream)))
+    }
+
+    async fn accept<S: Peek>(self, mut socket: S) -> io::Result<TlsStream<S>> {
         timers::timeout(self.timeout, async {
-            let spoken = other_protocol(&socket).await?;
+            let spoken = other_protocol(&mut socket).await?;
             // Also where it must fail: rustls reads what was sent and answers by an alert, so that the close is no reset.
             let accepted = TlsAcceptor::from(self.config).accept(socket).await;
             accepted.map_err(|error| spoken.map_or(error, not_tls))
@@ -241,11 +253,29 @@ const HANDSHAKE: u8 = 22;
 /// The longest method of HTTP with the space behind it.
 const METHOD_MAX: usize = "OPTIONS ".len();
 
+/// A stream whose first bytes can be read twice.
+trait Peek: AsyncRead + AsyncWrite + Unpin {
+    /// Waits for bytes, and leaves them in the socket.
+    async fn peek(&mut self, head: &mut [u8]) -> io::Result<usize>;
+}
+
+impl Peek for TcpStream {
+    async fn peek(&mut self, head: &mut [u8]) -> io::Result<usize> {
+        Self::peek(self, head).await
+    }
+}
+
+impl Peek for Polled {
+    async fn peek(&mut self, head: &mut [u8]) -> io::Result<usize> {
+        Self::peek(self, head).await
+    }
+}
+
 /// Waits for the first bytes, leaves them in the socket, and returns what they begin if that is no TLS handshake.
 ///
 /// # Errors
 /// The connection failed.
-async fn other_protocol(socket: &TcpStream) -> io::Result<Option<&'static str>> {
+async fn other_protocol(socket: &mut impl Peek) -> io::Result<Option<&'static str>> {
     let mut head = [0; METHOD_MAX];
     let count = socket.peek(&mut head).await?;
     let head = &head[..count];

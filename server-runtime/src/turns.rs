@@ -1,6 +1,7 @@
 //! Turns of tasks that have more to do than one turn is long: one of them for each look at the sockets.
 //!
-//! tokio polls what is ready, first come, first served, and looks at sockets when nothing is ready, or after some tasks (`EVENT_INTERVAL`).
+//! A worker polls what is ready, first come, first served, and looks at sockets when nothing is ready, or after some tasks
+//! (`TASKS_PER_LOOK`).
 //! A few connections that always have more to do would so have everybody else wait for a turn of each of them, and more. Here, tasks with
 //! more to do wait in a queue of the worker, which wakes one of them behind each look at the sockets. A new task then waits for one turn,
 //! however many have more to do.
@@ -11,7 +12,7 @@ use std::future::poll_fn;
 use std::mem;
 use std::task::{Context, Poll, Waker};
 
-use tokio::task::{spawn_local, yield_now};
+use crate::event_loop::{spawn_local, yield_now};
 
 #[derive(Default)]
 struct Queue {
@@ -53,7 +54,7 @@ pub async fn others() {
 /// Wakes one for each look at the sockets, until there is none.
 async fn serve() {
     loop {
-        // tokio wakes a yielding task behind the events of sockets.
+        // A task that yields is woken behind the events of sockets.
         yield_now().await;
         let next = QUEUE.with_borrow_mut(|queue| {
             let next = queue.tasks.pop_front();
@@ -70,61 +71,85 @@ async fn serve() {
 #[cfg(test)]
 mod tests {
     use std::cell::Cell;
+    use std::os::unix::net::UnixStream;
     use std::rc::Rc;
 
-    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
-    use tokio::net::UnixStream;
+    use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
+    use tokio::sync::oneshot;
 
     use super::*;
+    use crate::event_loop::{EventLoop, Polled};
     use crate::workers::runtime;
+
+    /// A task whose end can be awaited on both kinds of workers.
+    fn told<T: 'static>(task: impl Future<Output = T> + 'static) -> oneshot::Receiver<T> {
+        let (tell, told) = oneshot::channel();
+        spawn_local(async move {
+            let _ = tell.send(task.await);
+        });
+        told
+    }
 
     #[test]
     fn who_comes_waits_for_one_turn_however_many_have_more_to_do() {
+        runtime().unwrap().block_on(async {
+            let (client, server) = tokio::net::UnixStream::pair().unwrap();
+            questions(client, server).await;
+        });
+        EventLoop::new().unwrap().run(async {
+            let (client, server) = UnixStream::pair().unwrap();
+            let ends = [client, server].map(|end| {
+                end.set_nonblocking(true).unwrap();
+                Polled::unix(end)
+            });
+            let [client, server] = ends;
+            questions(client, server).await;
+        });
+    }
+
+    async fn questions<S: AsyncRead + AsyncWrite + Unpin + 'static>(mut client: S, mut server: S) {
         const BUSY: usize = 20;
         const QUESTIONS: usize = 50;
-        runtime().unwrap().block_on(async {
-            let (mut client, mut server) = UnixStream::pair().unwrap();
-            let (turns, is_over) = (Rc::new(Cell::new(0)), Rc::new(Cell::new(false)));
-            let busy = (0..BUSY).map(|_| {
-                let (turns, is_over) = (Rc::clone(&turns), Rc::clone(&is_over));
-                spawn_local(async move {
-                    let mut own = 0;
-                    while !is_over.get() {
-                        turns.set(turns.get() + 1);
-                        own += 1;
-                        others().await;
-                    }
-                    own
-                })
-            });
-            let busy: Vec<_> = busy.collect();
-            let answering = spawn_local(async move {
-                let mut byte = [0];
-                while server.read_exact(&mut byte).await.is_ok() {
-                    server.write_all(&byte).await.unwrap();
-                }
-            });
-            for _ in 0..QUESTIONS {
-                for _ in 0..BUSY {
+        let (turns, is_over) = (Rc::new(Cell::new(0)), Rc::new(Cell::new(false)));
+        let busy = (0..BUSY).map(|_| {
+            let (turns, is_over) = (Rc::clone(&turns), Rc::clone(&is_over));
+            told(async move {
+                let mut own = 0;
+                while !is_over.get() {
+                    turns.set(turns.get() + 1);
+                    own += 1;
                     others().await;
                 }
-                let before = turns.get();
-                client.write_all(b"?").await.unwrap();
-                client.read_exact(&mut [0]).await.unwrap();
-                // One for each of two ways.
-                assert!(turns.get() - before <= 4, "{} turns of others", turns.get() - before);
-            }
-            is_over.set(true);
-            drop(client);
-            answering.await.unwrap();
-            let mut each = Vec::new();
-            for task in busy {
-                each.push(task.await.unwrap());
-            }
-            let (least, most) = (each.iter().min().unwrap(), each.iter().max().unwrap());
-            assert!(*least >= QUESTIONS / 2 && most - least <= 1, "{each:?}");
-            yield_now().await;
-            assert!(!QUEUE.with_borrow(|queue| queue.is_served), "nobody is left, and nobody is waited for");
+                own
+            })
         });
+        let busy: Vec<_> = busy.collect();
+        let answering = told(async move {
+            let mut byte = [0];
+            while server.read_exact(&mut byte).await.is_ok() {
+                server.write_all(&byte).await.unwrap();
+            }
+        });
+        for _ in 0..QUESTIONS {
+            for _ in 0..BUSY {
+                others().await;
+            }
+            let before = turns.get();
+            client.write_all(b"?").await.unwrap();
+            client.read_exact(&mut [0]).await.unwrap();
+            // One for each of two ways.
+            assert!(turns.get() - before <= 4, "{} turns of others", turns.get() - before);
+        }
+        is_over.set(true);
+        drop(client);
+        answering.await.unwrap();
+        let mut each = Vec::new();
+        for task in busy {
+            each.push(task.await.unwrap());
+        }
+        let (least, most) = (each.iter().min().unwrap(), each.iter().max().unwrap());
+        assert!(*least >= QUESTIONS / 2 && most - least <= 1, "{each:?}");
+        yield_now().await;
+        assert!(!QUEUE.with_borrow(|queue| queue.is_served), "nobody is left, and nobody is waited for");
     }
 }

@@ -8,11 +8,11 @@ use std::sync::mpsc::SyncSender;
 use std::time::Duration;
 
 use tokio::net::UnixStream;
-use tokio::runtime::{Handle, LocalRuntime, RuntimeMetrics};
-use tokio::task::spawn_local;
+use tokio::runtime::LocalRuntime;
 use tracing::warn;
 
 use crate::counters::{Counters, Place};
+use crate::event_loop::{EventLoop, Polled, TASKS_PER_LOOK, Work, spawn_local};
 use crate::listen::{Accepted, Arriving, Dealer, Incoming, Listener, TURN_ACCEPTS, Transport};
 use crate::pin::Home;
 use crate::shutdown::{Shutdown, Stop};
@@ -30,11 +30,14 @@ pub trait Service: Send + Sync + 'static {
     /// The state that a connection takes along when it moves to another worker: `()` where none [moves](Service::moves).
     type Carried: Send + 'static;
 
-    /// Whether tokio's timers work on the workers. If not, only [`sleep`](crate::sleep) does, which has another thread keep the
-    /// time, and a worker that waits for its sockets spends nothing on timers.
-    const TIMERS: bool = true;
+    /// True if each worker has a loop of this crate's own instead of a tokio runtime. A request that comes alone then costs about half
+    /// the instructions, because tasks and sockets never leave their thread. In return, tasks begin by
+    /// [`spawn_local`](crate::spawn_local) and wait by [`sleep`](crate::sleep), which has another thread keep the time; tokio's own sockets,
+    /// timers and `spawn_blocking` do not work there. Its channels do.
+    const OWN_LOOP: bool = false;
 
-    /// Makes the state of a worker, on its thread and inside its runtime: `tokio::task::spawn_local` works here.
+    /// Makes the state of a worker, on its thread: [`spawn_local`](crate::spawn_local) works here, and `tokio::task::spawn_local` unless
+    /// the worker has a [loop of its own](Service::OWN_LOOP).
     fn worker(self: &Arc<Self>, index: usize) -> Self::Worker;
 
     /// Serves one connection to its end, on its worker's thread; the future need not be `Send`.
@@ -62,7 +65,7 @@ pub trait Service: Send + Sync + 'static {
         b""
     }
 
-    /// Called on a worker's thread and inside its runtime when it can serve: for what it serves beside the connections of the
+    /// Called on a worker's thread, and inside its runtime if it has one, when it can serve: for what it serves beside the connections of the
     /// listeners. `shutdown` goes up when they may end.
     fn started(self: &Arc<Self>, worker: &Rc<Self::Worker>, shutdown: &Shutdown) {
         let _ = (worker, shutdown);
@@ -90,7 +93,7 @@ pub(crate) struct Worker<S: Service> {
     /// Ends the drain at once.
     pub(crate) now: Shutdown,
     pub(crate) drain: Duration,
-    /// The thread that keeps time, if the worker's runtime does not.
+    /// The thread that keeps time for a worker without a runtime.
     pub(crate) timers: Option<Timers>,
 }
 
@@ -115,32 +118,22 @@ impl Drop for Told {
 /// each runtime, and so for each worker here. A task without a free thread waits for one.
 const BLOCKING_THREADS: usize = 64;
 
-/// Tasks that are polled between two looks at the sockets: tokio's default is 61. A look costs less than half a microsecond, a
-/// task some, or tens where it reads a file: so many of them keep others waiting.
-const EVENT_INTERVAL: u32 = 16;
-
 /// A runtime for one thread, all of whose tasks stay there.
 pub(crate) fn runtime() -> io::Result<LocalRuntime> {
-    runtime_at(None, true)
+    runtime_at(None)
 }
 
-/// The same, whose threads for blocking work are not bound to the home that its own thread enters.
-fn runtime_at(home: Option<Home>, keeps_time: bool) -> io::Result<LocalRuntime> {
+/// The same, whose threads for blocking work are not bound to the home of its own thread.
+fn runtime_at(home: Option<Home>) -> io::Result<LocalRuntime> {
     let mut builder = tokio::runtime::Builder::new_current_thread();
     builder.max_blocking_threads(BLOCKING_THREADS);
-    builder.event_interval(EVENT_INTERVAL);
+    // tokio's default is 61.
+    builder.event_interval(TASKS_PER_LOOK);
     if let Some(home) = home {
         builder.on_thread_start(move || home.leave());
     }
-    builder.enable_io();
-    if keeps_time {
-        builder.enable_time();
-    }
-    let runtime = builder.build_local(Default::default())?;
-    if let Some(home) = home {
-        home.enter();
-    }
-    Ok(runtime)
+    builder.enable_io().enable_time();
+    builder.build_local(Default::default())
 }
 
 impl<S: Service> Worker<S> {
@@ -148,50 +141,65 @@ impl<S: Service> Worker<S> {
     pub(crate) fn run(
         mut self,
         accepting: Option<Accepting>,
-        mut arrivals: Arriving<S::Carried>,
-        ready: SyncSender<io::Result<RuntimeMetrics>>,
+        arrivals: Arriving<S::Carried>,
+        ready: SyncSender<io::Result<Work>>,
     ) -> bool {
-        let timers = self.timers.take();
-        let runtime = match runtime_at(self.home, timers.is_none()) {
-            Ok(runtime) => runtime,
-            Err(error) => {
-                // The starter waits for this line; if it is gone, nobody is left to be told.
-                let _ = ready.send(Err(error));
-                return false;
-            }
+        let home = self.home;
+        let served = if S::OWN_LOOP {
+            self.timers.take().into_iter().for_each(Timers::enter);
+            EventLoop::new().map(|event_loop| {
+                home.into_iter().for_each(|home| home.enter());
+                let work = event_loop.work();
+                event_loop.run(self.serve_all(accepting, arrivals, ready.clone(), work))
+            })
+        } else {
+            runtime_at(home).map(|runtime| {
+                home.into_iter().for_each(|home| home.enter());
+                let work = Work::Runtime(runtime.handle().metrics());
+                let cut = runtime.block_on(self.serve_all(accepting, arrivals, ready.clone(), work));
+                // This is what cuts the connections that are still open. It does not wait for `spawn_blocking`'s threads.
+                runtime.shutdown_background();
+                cut
+            })
         };
-        if let Some(timers) = timers {
-            timers.enter();
-        }
-        let cut = runtime.block_on(async move {
-            let state = Rc::new(self.service.worker(self.index));
-            self.service.started(&state, &self.shutdown);
-            let _ = ready.send(Ok(Handle::current().metrics()));
-            // The starter tells a worker that fails by this end hanging up.
-            drop(ready);
-            let worker = Rc::new(self);
-            accepting.into_iter().for_each(|accepting| worker.start_accepting(&state, accepting));
-            let mut triggered = pin!(worker.shutdown.triggered());
-            let mut served = 0_usize;
-            loop {
-                tokio::select! {
-                    biased;
-                    Some(accepted) = arrivals.recv() => {
-                        worker.serve(&state, accepted);
-                        served += 1;
-                        if served.is_multiple_of(TURN_ACCEPTS) {
-                            turns::others().await;
-                        }
+        served.unwrap_or_else(|error| {
+            // The starter waits for this line; if it is gone, nobody is left to be told.
+            let _ = ready.send(Err(error));
+            false
+        })
+    }
+
+    async fn serve_all(
+        self,
+        accepting: Option<Accepting>,
+        mut arrivals: Arriving<S::Carried>,
+        ready: SyncSender<io::Result<Work>>,
+        work: Work,
+    ) -> bool {
+        let state = Rc::new(self.service.worker(self.index));
+        self.service.started(&state, &self.shutdown);
+        let _ = ready.send(Ok(work));
+        // The starter tells a worker that fails by this end hanging up.
+        drop(ready);
+        let worker = Rc::new(self);
+        accepting.into_iter().for_each(|accepting| worker.start_accepting(&state, accepting));
+        let mut triggered = pin!(worker.shutdown.triggered());
+        let mut served = 0_usize;
+        loop {
+            tokio::select! {
+                biased;
+                Some(accepted) = arrivals.recv() => {
+                    worker.serve(&state, accepted);
+                    served += 1;
+                    if served.is_multiple_of(TURN_ACCEPTS) {
+                        turns::others().await;
                     }
-                    () = &mut triggered => break,
-                    () = worker.counters.answer(worker.index) => {}
                 }
+                () = &mut triggered => break,
+                () = worker.counters.answer(worker.index) => {}
             }
-            worker.drain(&state, &mut arrivals).await
-        });
-        // This is what cuts the connections that are still open. It does not wait for `spawn_blocking`'s threads.
-        runtime.shutdown_background();
-        cut
+        }
+        worker.drain(&state, &mut arrivals).await
     }
 
     fn start_accepting(self: &Rc<Self>, state: &Rc<S::Worker>, Accepting { listeners, until, told }: Accepting) {
@@ -231,6 +239,8 @@ impl<S: Service> Worker<S> {
     fn serve(&self, state: &Rc<S::Worker>, accepted: Accepted<S::Carried>) {
         let Accepted { socket, peer, local, place, carried } = accepted;
         let stream = match socket {
+            Transport::Tcp(socket) if S::OWN_LOOP => Ok(Stream::Polled(Polled::tcp(socket))),
+            Transport::Unix(socket) if S::OWN_LOOP => Ok(Stream::Polled(Polled::unix(socket))),
             Transport::Tcp(socket) => Ok(Stream::Tcp(Tcp::new(socket))),
             Transport::Unix(socket) => UnixStream::from_std(socket).map(Stream::Unix),
             Transport::Tls(socket, session) => return self.serve_tls(state, socket, session, (peer, local, place)),
@@ -261,7 +271,6 @@ impl<S: Service> Worker<S> {
             };
             match handshake {
                 Ok(stream) => {
-                    let stream = Stream::Tls(Box::new(stream));
                     let connection = Connection { stream, peer, local, shutdown, place, carried: None, routes };
                     service.serve(state, connection).await;
                 }

@@ -41,7 +41,6 @@ const MAY_NAME_TOKIO: &[&str] = &[
     "main.rs",
     "lib.rs",
     "exec/cluster/moving/import.rs",
-    "exec/core/event_loop.rs",
     "exec/replication/state.rs",
     "exec/replication/sync.rs",
     "exec/run/blocking.rs",

@@ -26,11 +26,12 @@ pub(super) enum End {
 impl End {
     pub(super) fn of(stream: &Stream, local: &Peer, peer: &Peer) -> Self {
         match stream {
-            Stream::Tcp(_) => {
-                Self::Tcp(TcpConnectInfo { local_addr: local.socket_addr(), remote_addr: peer.socket_addr() })
-            }
             Stream::Tls(stream) => Self::Tls(stream.connect_info()),
             Stream::Unix(stream) => Self::Unix(stream.connect_info()),
+            // The polled ones belong to workers without a runtime, and there are none here.
+            Stream::Tcp(_) | Stream::Polled(_) | Stream::PolledTls(_) => {
+                Self::Tcp(TcpConnectInfo { local_addr: local.socket_addr(), remote_addr: peer.socket_addr() })
+            }
         }
     }
 

@@ -255,7 +255,7 @@ impl Conn {
                 let _place = self.client.held.take();
                 self.resume(cx, scratch)?;
                 if self.has_had_turn() {
-                    end_turn(cx);
+                    server_runtime::defer(cx);
                     return Poll::Pending;
                 }
                 continue;
@@ -280,7 +280,7 @@ impl Conn {
                         return Poll::Ready(Ok(Served::Moves(target)));
                     }
                     if count >= TURN_INPUT || self.has_had_turn() {
-                        end_turn(cx);
+                        server_runtime::defer(cx);
                         return Poll::Pending;
                     }
                 }
@@ -301,7 +301,7 @@ impl Conn {
                 self.note_buffers();
                 *sent += count;
                 if !self.output.is_empty() || *sent > TURN_OUTPUT {
-                    end_turn(cx);
+                    server_runtime::defer(cx);
                     return ControlFlow::Break(Poll::Pending);
                 }
             }
@@ -402,7 +402,7 @@ impl Conn {
 
     /// Has the replies wait for the end of the round, if others are served in it and nothing speaks against it.
     fn keep_back(&mut self, scratch: &mut Scratch, progress: &Progress) -> bool {
-        if !scratch.event_loop.is_shared()
+        if !scratch.rounds.is_shared()
             || !matches!(progress, Progress::Done)
             || self.client.close
             || !self.output.is_empty()
@@ -412,7 +412,7 @@ impl Conn {
             return false;
         }
         let (bytes, blobs) = scratch.reply.parts();
-        let Some(kept) = blobs.is_empty().then(|| scratch.event_loop.keep(bytes)).flatten() else { return false };
+        let Some(kept) = blobs.is_empty().then(|| scratch.rounds.keep(bytes)).flatten() else { return false };
         self.kept = kept;
         // The first that leaves has written what all of the round have changed.
         self.undurable = self.worker.instance.aof.unsafe_at(&self.worker.instance);
@@ -432,7 +432,7 @@ impl Conn {
             }
         };
         self.output.push(Bytes::copy_from_slice(&kept[sent..]));
-        scratch.event_loop.give_back(kept);
+        scratch.rounds.give_back(kept);
         self.sent(sent);
         if !self.output.is_empty() {
             self.note_buffers();
@@ -521,9 +521,9 @@ impl Conn {
     pub(super) fn let_run(&mut self, interrupted: Interrupted) {
         self.lend(interrupted.pending);
         let worker = Rc::clone(&self.worker);
-        tokio::task::spawn_local(async move {
+        server_runtime::spawn_local(async move {
             while alone::go_on(&worker) {
-                tokio::task::yield_now().await;
+                server_runtime::yield_now().await;
             }
         });
     }
@@ -659,12 +659,6 @@ impl Conn {
         }
         self.guard.cuts_off(&instance.config, &self.client.shared, waiting, now_ms())
     }
-}
-
-/// Has the task polled again after the others, and after those that the sockets make ready by then.
-pub(super) fn end_turn(cx: &mut Context<'_>) {
-    // A task that wakes itself stands before the sockets, which are looked at once in so many tasks.
-    let _ = std::pin::pin!(tokio::task::yield_now()).poll(cx);
 }
 
 fn sleep_until(at: u64) -> Pin<Box<Sleep>> {

@@ -56,7 +56,7 @@ pub(super) async fn evict(worker: Rc<Worker>) {
             && !worker.instance.exclusive.is_stopped()
             && eviction::make_room(&worker) == Room::Coming
         {
-            tokio::task::yield_now().await;
+            server_runtime::yield_now().await;
         }
         if !worker.instance.is_short_of_memory() {
             worker.instance.shortage.note(false, now_ms());
@@ -115,7 +115,7 @@ impl Expiry {
                 if done {
                     break;
                 }
-                tokio::task::yield_now().await;
+                server_runtime::yield_now().await;
                 if Instant::now() >= deadline {
                     instance.stats.expiry.cut_short.add(1);
                     return;
@@ -123,7 +123,7 @@ impl Expiry {
             }
             self.next = (self.next + 1) % all;
             if visited.is_multiple_of(SHARDS_AT_ONCE) {
-                tokio::task::yield_now().await;
+                server_runtime::yield_now().await;
             }
         }
     }

@@ -61,7 +61,7 @@ pub(super) async fn turns(instance: Arc<Instance>, member: Arc<Member>) {
                 let round = instance.workers.round();
                 // Tasks run in the order in which they became ready, and a task that yields is ready again behind those
                 // that the sockets make so.
-                tokio::task::yield_now().await;
+                server_runtime::yield_now().await;
                 instance.workers.turn_taken(round);
             }
         }
@@ -74,7 +74,7 @@ pub(super) fn watch_shutdown(worker: &Rc<Worker>, shutdown: &Shutdown) {
         return;
     }
     let (instance, shutdown) = (Arc::clone(&worker.instance), shutdown.clone());
-    tokio::task::spawn_local(async move {
+    server_runtime::spawn_local(async move {
         shutdown.triggered().await;
         instance.clients().iter().for_each(|client| client.close());
     });

@@ -10,7 +10,7 @@ use std::task::{Context, Poll};
 use server_runtime::Stream;
 use tokio::io::{AsyncRead as _, ReadBuf};
 
-use super::conn::{TURN_OUTPUT, end_turn};
+use super::conn::TURN_OUTPUT;
 use super::output::Output;
 use crate::clients::client::End;
 use crate::clients::output_limit::OutputGuard;
@@ -121,7 +121,7 @@ impl Conn {
                 Poll::Pending => return Poll::Pending,
             }
             if sent > TURN_OUTPUT {
-                end_turn(cx);
+                server_runtime::defer(cx);
                 return Poll::Pending;
             }
         }

@@ -10,7 +10,7 @@ use std::time::Duration;
 use server_runtime::metrics::Registry;
 use server_runtime::{Bound, Connection, Handle, Listen, Options, Running, Service, Signals};
 
-use super::signals::{reload_on_hangup, shutdown_on_signals};
+use super::signals;
 use super::supervise::{RESTART_DELAY, supervise};
 use super::{bus, conn, crash, cron, housekeeping};
 use crate::clients::acl;
@@ -45,10 +45,6 @@ impl Server {
     fn begin_periodic_work(&self) {
         let instance = Arc::clone(&self.instance);
         supervise("housekeeping", RESTART_DELAY, move || housekeeping::run(Arc::clone(&instance)));
-        if self.instance.process().is_some() {
-            let instance = Arc::clone(&self.instance);
-            supervise("hangup", RESTART_DELAY, move || reload_on_hangup(Arc::clone(&instance)));
-        }
         let cron = Rc::new(Worker::new(Arc::clone(&self.instance)));
         supervise("cron", RESTART_DELAY, move || cron::run(Rc::clone(&cron)));
         let evictor = Rc::new(Worker::new(Arc::clone(&self.instance)));
@@ -59,7 +55,7 @@ impl Server {
 impl Service for Server {
     type Worker = Worker;
     type Carried = ConnectedClient;
-    const TIMERS: bool = false;
+    const OWN_LOOP: bool = true;
 
     fn worker(self: &Arc<Self>, index: usize) -> Worker {
         let worker = Worker::new(Arc::clone(&self.instance));
@@ -96,7 +92,7 @@ impl Service for Server {
         self.instance.set_runtime(handle.clone());
         let signals = self.signals.lock().unwrap_or_else(PoisonError::into_inner).take();
         if let Some(signals) = signals {
-            shutdown_on_signals(signals, &self.instance, handle);
+            signals::obey(signals, &self.instance, handle);
         }
     }
 }
@@ -310,7 +306,7 @@ fn options(places: Vec<Listen>, config: &Config) -> Result<Options, StartError> 
         backlog: u32::try_from(config.uint(settings::TCP_BACKLOG)).unwrap_or(u32::MAX),
         keepalive: (keepalive > 0).then(|| Duration::from_secs(keepalive)),
         tls: tls::options(config).map_err(StartError::Tls)?,
-        // See `reload_on_hangup`: in another program's process, its signals are that program's.
+        // See `signals::obey`: in another program's process, its signals are that program's.
         hangup_reloads: false,
         metrics_listen,
         ..Options::default()

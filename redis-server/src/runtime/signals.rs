@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use server_runtime::{Error, Handle, Signals};
-use tokio::signal::unix::{SignalKind, signal};
 
 use crate::config::settings;
 use crate::exec::core::Instance;
@@ -16,9 +15,13 @@ const NOW: i64 = 4;
 const FORCE: i64 = 8;
 
 /// Has the server end on SIGTERM and SIGINT, with a snapshot where the configuration wants one: it goes on where that cannot
-/// be written. A second signal ends it at once, without one.
-pub(super) fn shutdown_on_signals(signals: Signals, instance: &Arc<Instance>, handle: &Handle) {
-    let (ended, insisted) = (Arc::clone(instance), Arc::clone(instance));
+/// be written. A second signal ends it at once, without one. SIGHUP reloads, where the process is the server's own.
+pub(super) fn obey(signals: Signals, instance: &Arc<Instance>, handle: &Handle) {
+    let (ended, insisted, reloaded) = (Arc::clone(instance), Arc::clone(instance), Arc::clone(instance));
+    let signals = match instance.process() {
+        Some(_) => signals.with_reload(move |handle| reload(&reloaded, handle)),
+        None => signals,
+    };
     signals.shut_down(
         handle,
         move |signal, handle| end(&ended, signal, handle),
@@ -26,26 +29,20 @@ pub(super) fn shutdown_on_signals(signals: Signals, instance: &Arc<Instance>, ha
     );
 }
 
-/// Reads the certificates again on each SIGHUP, if there are any, and tells systemd (`Type=notify-reload`). Runs until the server ends.
-pub(super) async fn reload_on_hangup(instance: Arc<Instance>) {
-    let mut hangups = match signal(SignalKind::hangup()) {
-        Ok(hangups) => hangups,
-        Err(error) => return tracing::warn!("SIGHUP will be ignored: {error}"),
-    };
-    while hangups.recv().await.is_some() {
-        if let Some(supervisor) = instance.supervisor() {
-            supervisor.reloading();
+/// Reads the certificates again, if there are any, and tells systemd (`Type=notify-reload`).
+fn reload(instance: &Instance, handle: &Handle) {
+    if let Some(supervisor) = instance.supervisor() {
+        supervisor.reloading();
+    }
+    match handle.reload_tls() {
+        Ok(()) => tracing::info!("SIGHUP: certificates reloaded"),
+        Err(Error::TlsWithoutCertificate) => tracing::info!("SIGHUP: there is nothing to reload"),
+        Err(error) => {
+            tracing::error!("SIGHUP: the certificate in use stays, because the new one does not load: {error}");
         }
-        match instance.runtime().map(Handle::reload_tls) {
-            Some(Ok(())) => tracing::info!("SIGHUP: certificates reloaded"),
-            Some(Err(Error::TlsWithoutCertificate)) | None => tracing::info!("SIGHUP: there is nothing to reload"),
-            Some(Err(error)) => {
-                tracing::error!("SIGHUP: the certificate in use stays, because the new one does not load: {error}");
-            }
-        }
-        if let Some(supervisor) = instance.supervisor() {
-            supervisor.ready(READY);
-        }
+    }
+    if let Some(supervisor) = instance.supervisor() {
+        supervisor.ready(READY);
     }
 }
 

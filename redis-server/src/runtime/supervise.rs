@@ -11,8 +11,8 @@ pub(super) fn supervise<T>(name: &'static str, delay: Duration, start: impl Fn()
 where
     T: Future<Output = ()> + 'static,
 {
-    tokio::task::spawn_local(async move {
-        while tokio::task::spawn_local(start()).await.is_err_and(|error| error.is_panic()) {
+    server_runtime::spawn_local(async move {
+        while server_runtime::caught(start()).await.is_err() {
             tracing::error!(task = name, "a task panicked: it is started again");
             server_runtime::sleep(delay).await;
         }

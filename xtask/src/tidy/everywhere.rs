@@ -121,6 +121,20 @@ const EDGES: &[&str] = &[
 /// The module of redis-server that starts threads, and says what a panic in one ends.
 const THREADS: &str = "redis-server/src/threads.rs";
 
+/// The part of redis-server with a tokio runtime.
+const BUS: &str = "redis-server/src/runtime/bus/";
+
+/// Calls that work inside of a tokio runtime alone.
+const RUNTIME_ONLY: &[&str] = &[
+    "tokio::task::",
+    "tokio::spawn",
+    "tokio::net::",
+    "tokio::time::sleep",
+    "tokio::time::timeout",
+    "tokio::signal",
+    "AsyncFd",
+];
+
 /// Parsers of what comes from outside: where they stand, and what their fuzz target calls.
 const PARSERS: &[(&str, &str)] = &[
     ("echonet-lite/src/class/", "echonet_lite::class"),
@@ -174,6 +188,7 @@ pub(super) fn breaches(files: &Files) -> Vec<String> {
         breaches.extend(check_core(path, text));
         breaches.extend(check_unsafe(path, text));
         breaches.extend(check_threads(path, text));
+        breaches.extend(check_own_loop(path, text));
         breaches.extend(check_ports(path, text));
     }
     breaches.extend(check_places(files));
@@ -218,6 +233,14 @@ fn check_threads(path: &str, text: &str) -> Option<String> {
     let is_concerned = path.starts_with("redis-server/src/") && path != THREADS && !is_test(path);
     let starts = |line: &str| line.contains("thread::Builder") || line.contains("thread::spawn(");
     (is_concerned && without_tests(text).lines().any(starts)).then(|| format!("{path}: threads start in {THREADS}"))
+}
+
+/// Nothing of redis-server that runs on its workers, which have no runtime, asks for one. The cluster's bus has a thread with a runtime.
+fn check_own_loop(path: &str, text: &str) -> Option<String> {
+    let is_concerned = path.starts_with("redis-server/src/") && !path.starts_with(BUS) && !is_test(path);
+    let asks = |line: &str| RUNTIME_ONLY.iter().any(|name| line.contains(name));
+    let found = is_concerned && without_tests(text).lines().any(asks);
+    found.then(|| format!("{path}: workers have no tokio runtime: server_runtime has spawn_local, yield_now and sleep"))
 }
 
 /// No test counts on a port of [`EPHEMERAL`].
@@ -321,6 +344,17 @@ mod tests {
         check(&[(path, spawn)], &["redis-server/src/keyspace/a.rs: threads start in redis-server/src/threads.rs"]);
         check(&[(path, &format!("#[cfg(test)]\nmod tests {{\n    {spawn}\n}}"))], &[]);
         check(&[("redis-server/tests/it/a.rs", spawn), ("http-server/src/a.rs", spawn)], &[]);
+    }
+
+    #[test]
+    fn workers_ask_for_no_runtime() {
+        let task = "tokio::task::yield_now().await";
+        let path = "redis-server/src/runtime/a.rs";
+        let told =
+            format!("{path}: workers have no tokio runtime: server_runtime has spawn_local, yield_now and sleep");
+        check(&[(path, task)], &[&told]);
+        check(&[("redis-server/src/runtime/bus/a.rs", task), ("http-server/src/a.rs", task)], &[]);
+        check(&[(path, &format!("#[cfg(test)]\nmod tests {{\n    {task}\n}}"))], &[]);
     }
 
     #[test]

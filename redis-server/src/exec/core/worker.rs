@@ -9,7 +9,7 @@ use crate::clients::client::{Client, ClientShared};
 use crate::clients::tracking::ChangedKey;
 use crate::command::{Args, Flags, Row};
 use crate::exec::core::clock::{Clock, Tick, now_ms, now_us};
-use crate::exec::core::event_loop::EventLoop;
+use crate::exec::core::rounds::Rounds;
 use crate::exec::core::{Call, Ctx, Instance};
 use crate::exec::eviction::Evictor;
 use crate::exec::gate::{Activity, Still};
@@ -84,13 +84,13 @@ pub struct Scratch {
     pub spans: Vec<Span>,
     /// Replies of the batch.
     pub reply: Reply,
-    /// Whether connections share their event_loop.
-    pub event_loop: EventLoop,
+    /// The clients of each round.
+    pub rounds: Rounds,
 }
 
 impl Default for Scratch {
     fn default() -> Self {
-        Self { input: vec![0; INPUT].into(), spans: Vec::new(), reply: Reply::default(), event_loop: EventLoop::here() }
+        Self { input: vec![0; INPUT].into(), spans: Vec::new(), reply: Reply::default(), rounds: Rounds::default() }
     }
 }
 
@@ -161,8 +161,8 @@ impl Worker {
 
     /// Another one on the same thread, with the same counters, for commands that run alone with the data.
     pub(crate) fn alone(&self) -> Self {
-        let (reply, event_loop) = (Reply::default(), EventLoop::default());
-        let scratch = Scratch { input: Box::default(), spans: Vec::new(), reply, event_loop };
+        let (reply, rounds) = (Reply::default(), Rounds::default());
+        let scratch = Scratch { input: Box::default(), spans: Vec::new(), reply, rounds };
         let clock = self.clock.clone();
         Self {
             instance: Arc::clone(&self.instance),
