@@ -4,6 +4,8 @@
 //! inwards: [`runtime`] (connections) → [`protocol`] (the wire) → [`exec`] (admission and the locks) → [`commands`]
 //! (handlers) → [`keyspace`] → [`types`] (data structures).
 
+#[cfg(test)]
+mod cache_lines;
 pub mod clients;
 pub mod cluster;
 pub mod command;

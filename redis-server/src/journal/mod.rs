@@ -25,6 +25,7 @@ use std::sync::atomic::{AtomicU8, AtomicU64};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
+use crossbeam_utils::CachePadded;
 
 use crate::protocol::encode_command;
 use crate::types::SmallBytes;
@@ -61,12 +62,12 @@ const FOLLOWS: u8 = 1 << 7;
 /// The stream of a server's changes, between those who write it and those who read it.
 #[derive(Default)]
 pub struct Journal {
-    /// Bits of [`User`].
+    /// Bits of [`User`]. All windows look at them, so what changes write has cache lines of its own.
     users: AtomicU8,
-    end: AtomicU64,
+    end: CachePadded<AtomicU64>,
     /// How many moves there are.
     moves: Mutex<usize>,
-    stream: Mutex<Stream>,
+    stream: CachePadded<Mutex<Stream>>,
 }
 
 impl fmt::Debug for Journal {

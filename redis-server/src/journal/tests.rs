@@ -217,3 +217,10 @@ fn a_panic_leaves_nothing_of_its_call() {
     journal.commit();
     assert_eq!(taken(&mut reader), "SELECT 0; SET a 1");
 }
+
+/// All windows look at the journal's users.
+#[test]
+fn what_changes_write_has_cache_lines_of_its_own() {
+    crate::cache_lines::assert_apart!(Journal, end);
+    crate::cache_lines::assert_apart!(Journal, stream);
+}

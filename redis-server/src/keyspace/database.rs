@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use arrayvec::ArrayVec;
+use crossbeam_utils::CachePadded;
 use foldhash::quality::RandomState;
 
 use super::entry::Entry;
@@ -45,16 +46,22 @@ pub struct Database {
     pub(super) hidden: Hidden,
     pub(super) changes: Changes,
     reaper: Arc<Reaper>,
-    expired: AtomicU64,
-    evicted: AtomicU64,
-    pub(super) expired_fields: AtomicU64,
-    /// Entries that hold hashes of which fields expire. Entries of an emptied database belong to another counter until they are freed.
-    pub(super) with_fields: Mutex<Arc<AtomicUsize>>,
+    pub(super) counts: CachePadded<Counts>,
     usage: usage::Shared,
     pub(super) cut: Side,
     /// Whether an entry was ever given a deadline.
     deadlines: AtomicBool,
     listener: OnceLock<Listener>,
+}
+
+/// The counts of a database. All windows read what stands beside them, so they have cache lines of their own.
+#[derive(Debug, Default)]
+pub(super) struct Counts {
+    expired: AtomicU64,
+    evicted: AtomicU64,
+    pub(super) expired_fields: AtomicU64,
+    /// Entries that hold hashes of which fields expire. Entries of an emptied database belong to another counter until they are freed.
+    pub(super) with_fields: Mutex<Arc<AtomicUsize>>,
 }
 
 /// Is told of keys.
@@ -77,10 +84,7 @@ impl Database {
             hidden: Hidden::default(),
             changes: Changes::default(),
             reaper: Arc::default(),
-            expired: AtomicU64::new(0),
-            evicted: AtomicU64::new(0),
-            expired_fields: AtomicU64::new(0),
-            with_fields: Mutex::default(),
+            counts: CachePadded::default(),
             usage: usage::Shared::default(),
             cut: Side::default(),
             deadlines: AtomicBool::new(false),
@@ -273,17 +277,17 @@ impl Database {
 
     /// Counts a key that a command has removed because its new time was over already.
     pub fn count_expired(&self) {
-        self.expired.fetch_add(1, Relaxed);
+        self.counts.expired.fetch_add(1, Relaxed);
     }
 
     /// Keys that have expired and been removed, since the start.
     pub fn expired_count(&self) -> u64 {
-        self.expired.load(Relaxed)
+        self.counts.expired.load(Relaxed)
     }
 
     /// Fields of hashes that have expired and been removed, since the start.
     pub fn expired_fields(&self) -> u64 {
-        self.expired_fields.load(Relaxed)
+        self.counts.expired_fields.load(Relaxed)
     }
 
     /// Number of keys that hold hashes of which fields expire.
@@ -293,7 +297,7 @@ impl Database {
 
     /// Keys that have been evicted, since the start.
     pub fn evicted_count(&self) -> u64 {
-        self.evicted.load(Relaxed)
+        self.counts.evicted.load(Relaxed)
     }
 
     /// The usage that entries record.
@@ -328,7 +332,7 @@ impl Database {
         if entry.expire_at().is_some() {
             self.deadlines(key.shard as usize).forget_evicted(key.hash);
         }
-        self.evicted.fetch_add(1, Relaxed);
+        self.counts.evicted.fetch_add(1, Relaxed);
         self.gone(key);
         self.tell(Happening::Evicted, key.bytes);
         self.tell(Happening::Gone { is_evicted: true }, key.bytes);
@@ -341,7 +345,7 @@ impl Database {
         deadlines.forget();
         let was_told = deadlines.withdraw(key.hash);
         drop(deadlines);
-        self.expired.fetch_add(1, Relaxed);
+        self.counts.expired.fetch_add(1, Relaxed);
         self.gone(key);
         if !was_told {
             self.tell(Happening::Expired, key.bytes);

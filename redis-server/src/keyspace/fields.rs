@@ -27,7 +27,7 @@ impl View<'_> {
 impl Database {
     /// Counts keys that hold hashes of which fields expire.
     pub(super) fn fields_count(&self) -> MutexGuard<'_, Arc<AtomicUsize>> {
-        self.with_fields.lock().unwrap_or_else(PoisonError::into_inner)
+        self.counts.with_fields.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// All entries were taken out; they are freed later.
@@ -119,7 +119,7 @@ impl Database {
 
     /// So many fields more have expired.
     pub fn count_expired_fields(&self, fields: usize) {
-        self.expired_fields.fetch_add(fields as u64, Relaxed);
+        self.counts.expired_fields.fetch_add(fields as u64, Relaxed);
     }
 }
 

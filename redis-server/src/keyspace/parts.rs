@@ -5,6 +5,7 @@ use std::sync::atomic::Ordering::{Relaxed, SeqCst};
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock};
 
+use crossbeam_utils::CachePadded;
 use foldhash::fast::RandomState;
 
 use super::entry::Entry;
@@ -24,9 +25,10 @@ pub(super) struct Changes {
     pub(super) is_on: AtomicBool,
     /// All keys may have changed.
     pub(super) all: AtomicBool,
-    pub(super) parts: [Mutex<Names>; PARTS],
+    /// Each writer locks one of them, so they have cache lines of their own, as has the count.
+    pub(super) parts: [CachePadded<Mutex<Names>>; PARTS],
     /// Changes that were noted.
-    pub(super) count: AtomicU64,
+    pub(super) count: CachePadded<AtomicU64>,
 }
 
 impl Changes {

@@ -10,6 +10,15 @@ use crate::types::{Hash, HashLimits, List, ListLimits};
 const SHARDS: usize = 4;
 const LIMITS: ListLimits = ListLimits { max_listpack_size: -2 };
 
+/// Windows read a database's other fields.
+#[test]
+fn what_windows_write_has_cache_lines_of_its_own() {
+    use crate::{cache_lines::assert_apart, keyspace::parts::Changes};
+    assert_apart!(Database, counts);
+    assert_apart!(Changes, parts);
+    assert_apart!(Changes, count);
+}
+
 fn database() -> Database {
     Database::new(SHARDS, RandomState::default())
 }

@@ -49,8 +49,9 @@ pub struct CommandStats {
     pub durations: [Counter; 24],
 }
 
-/// The counters of one worker.
+/// The counters of one worker, which share no cache line with those of another.
 #[derive(Debug)]
+#[repr(align(128))]
 pub struct WorkerStats {
     /// By command, in the registry's order.
     pub commands: Box<[CommandStats]>,

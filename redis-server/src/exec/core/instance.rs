@@ -7,6 +7,7 @@ use std::sync::atomic::Ordering::{Relaxed, SeqCst};
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, fence};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 
+use crossbeam_utils::CachePadded;
 use foldhash::quality::RandomState;
 
 use super::slow_calls::Threads;
@@ -65,11 +66,7 @@ pub struct Instance {
     /// The users and their rights.
     pub acl: acl::Table,
     /// The memory of all clients.
-    pub client_memory: ClientMemory,
-    /// Clients that `client-query-buffer-limit` has cut off, since the start.
-    over_input_limit: AtomicU64,
-    /// Clients that `client-output-buffer-limit` has cut off, since the start.
-    over_output_limit: AtomicU64,
+    pub client_memory: CachePadded<ClientMemory>,
     /// For how long memory has been short.
     pub shortage: Shortage,
     /// The subscriptions.
@@ -116,10 +113,8 @@ pub struct Instance {
     /// Keys whose waiting commands run again at a moment.
     pub later: Later,
     databases: Box<[Database]>,
-    clients: Mutex<BTreeMap<u64, Arc<ClientShared>>>,
-    next_client: AtomicU64,
-    blocked: AtomicI64,
-    group_readers: AtomicI64,
+    clients: CachePadded<Mutex<BTreeMap<u64, Arc<ClientShared>>>>,
+    counts: CachePadded<Counts>,
     /// Until when commands wait, in milliseconds of Unix time, times two; plus one if only writes do. 0: not at all.
     pause: AtomicU64,
     /// For how many reasons of the server's own writes wait: it hands its place over, or ends.
@@ -132,6 +127,19 @@ pub struct Instance {
     pub observers: Observers,
     /// Forty hexadecimal digits that name this run of the server.
     pub run_id: String,
+}
+
+/// Figures that connections and calls that wait write. All windows read what stands beside them, so they have cache lines of their own.
+#[derive(Debug, Default)]
+struct Counts {
+    /// The number of the last client.
+    last_client: AtomicU64,
+    blocked: AtomicI64,
+    group_readers: AtomicI64,
+    /// Clients that `client-query-buffer-limit` has cut off, since the start.
+    over_input_limit: AtomicU64,
+    /// Clients that `client-output-buffer-limit` has cut off, since the start.
+    over_output_limit: AtomicU64,
 }
 
 /// The commands that `CLIENT PAUSE` holds back.
@@ -182,9 +190,7 @@ impl Instance {
             stats: Stats::new(commands.handlers.len()),
             started_at: now_ms(),
             reaper,
-            client_memory: ClientMemory::default(),
-            over_input_limit: AtomicU64::default(),
-            over_output_limit: AtomicU64::default(),
+            client_memory: CachePadded::default(),
             shortage: Shortage::default(),
             startup_memory: AtomicU64::new(0),
             pubsub,
@@ -208,10 +214,8 @@ impl Instance {
             search,
             later: Later::default(),
             databases,
-            clients: Mutex::default(),
-            next_client: AtomicU64::new(1),
-            blocked: AtomicI64::new(0),
-            group_readers: AtomicI64::new(0),
+            clients: CachePadded::default(),
+            counts: CachePadded::default(),
             pause: AtomicU64::new(0),
             holds: AtomicU64::new(0),
             active_expire: AtomicBool::new(true),
@@ -255,7 +259,7 @@ impl Instance {
 
     /// A number for a new client.
     pub fn next_client_id(&self) -> u64 {
-        self.next_client.fetch_add(1, Relaxed)
+        self.counts.last_client.fetch_add(1, Relaxed) + 1
     }
 
     /// Lists a client.
@@ -265,8 +269,10 @@ impl Instance {
 
     /// A client's connection is over, and what it held is freed.
     pub fn client_left(&self, client: &ClientShared) {
-        let limits =
-            [(flag::OVER_INPUT_LIMIT, &self.over_input_limit), (flag::OVER_OUTPUT_LIMIT, &self.over_output_limit)];
+        let limits = [
+            (flag::OVER_INPUT_LIMIT, &self.counts.over_input_limit),
+            (flag::OVER_OUTPUT_LIMIT, &self.counts.over_output_limit),
+        ];
         for (_, count) in limits.iter().filter(|(bit, _)| client.has_flag(*bit)) {
             count.fetch_add(1, Relaxed);
         }
@@ -303,12 +309,12 @@ impl Instance {
 
     /// Counts clients that wait for keys.
     pub fn blocked_clients(&self, change: i64) -> i64 {
-        self.blocked.fetch_add(change, Relaxed) + change
+        self.counts.blocked.fetch_add(change, Relaxed) + change
     }
 
     /// Counts clients that wait for entries of a stream as members of a group.
     pub fn group_readers(&self, change: i64) -> i64 {
-        self.group_readers.fetch_add(change, Relaxed) + change
+        self.counts.group_readers.fetch_add(change, Relaxed) + change
     }
 
     /// Whether `rename-command` has changed a name.
@@ -372,8 +378,8 @@ impl Instance {
             expired: self.databases.iter().map(Database::expired_count).sum(),
             expired_fields: self.databases.iter().map(Database::expired_fields).sum(),
             evicted_clients: self.client_memory.evicted(),
-            over_input_limit: self.over_input_limit.load(Relaxed),
-            over_output_limit: self.over_output_limit.load(Relaxed),
+            over_input_limit: self.counts.over_input_limit.load(Relaxed),
+            over_output_limit: self.counts.over_output_limit.load(Relaxed),
             evicted: self.databases.iter().map(Database::evicted_count).sum(),
         }
     }
@@ -591,4 +597,18 @@ pub fn renamed(config: &Config, registry: &Registry) -> Result<Renamed, ConfigEr
         names.insert(new, Some(row));
     }
     Ok(names)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cache_lines::assert_apart;
+
+    /// All windows look at the pause, the holds and the services.
+    #[test]
+    fn what_connections_write_has_cache_lines_of_its_own() {
+        assert_apart!(Instance, clients);
+        assert_apart!(Instance, counts);
+        assert_apart!(Instance, client_memory);
+    }
 }
