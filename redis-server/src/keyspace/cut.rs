@@ -128,9 +128,9 @@ impl Database {
 }
 
 impl View<'_> {
-    /// Whether a snapshot has to save what `key` holds before that is changed, and that takes long.
-    pub fn saves_vast_first(&self, key: &Key<'_>) -> bool {
-        self.stored(key).is_some_and(|entry| self.database().saves_vast_first(entry))
+    /// True if a change of what `key` holds takes long: a snapshot has to save that first, or a reply holds it and it is copied.
+    pub fn is_slow_to_change(&self, key: &Key<'_>) -> bool {
+        self.stored(key).is_some_and(|entry| self.database().saves_vast_first(entry) || entry.is_in_heavy_reply())
     }
 
     /// Calls `save` with the entry of `key`, if it is unsaved; then it counts as saved. The key is locked exclusively, or

@@ -19,6 +19,7 @@ use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 use bytes::Bytes;
 
+use super::buffer::Buffer;
 use super::value::{Object, StrRef, Value, ValueRef};
 use crate::protocol::number;
 use crate::types::Hash;
@@ -28,7 +29,7 @@ const SHARED_MIN: usize = 16 * 1024;
 /// Values of more blocks than this are heavy; freeing fewer takes a few microseconds.
 const HEAVY_MIN: usize = 64;
 /// Strings of so many bytes are heavy: their pages go back to the system one by one.
-const HEAVY_STRING: usize = 1024 * 1024;
+pub(super) const HEAVY_STRING: usize = 1024 * 1024;
 /// Collections of more elements than this are vast: saving one takes a millisecond and more.
 const VAST_MIN: usize = 4096;
 /// Longest string that grows inside its entry: up to here moving the block costs little, and the block's size class
@@ -303,6 +304,7 @@ impl Entry {
             return Some(self.inline_mut());
         }
         let Some(Object::Buffer(buffer)) = self.object_mut() else { return None };
+        let buffer = buffer.bytes_mut();
         if buffer.len() < len {
             buffer.resize(len, 0);
         }
@@ -317,6 +319,7 @@ impl Entry {
             self.extend_inline(tail.len());
             self.inline_mut()[old..].copy_from_slice(tail);
         } else if let Some(Object::Buffer(buffer)) = self.object_mut() {
+            let buffer = buffer.bytes_mut();
             buffer.truncate(old);
             buffer.extend_from_slice(tail);
         }
@@ -333,7 +336,7 @@ impl Entry {
                 // Replies on their way may still hold the shared bytes: `Vec::from` copies them only then.
                 Object::Shared(shared) => {
                     let bytes = std::mem::take(&mut **shared);
-                    *self.object_mut()? = Object::Buffer(Box::new(bytes.into()));
+                    *self.object_mut()? = Object::Buffer(Buffer::new(bytes.into()));
                 }
                 Object::List(_)
                 | Object::Hash(_)
@@ -350,7 +353,7 @@ impl Entry {
             // Fresh pages of the system are zero: only those of the old bytes are written.
             let mut buffer = vec![0; len];
             self.string()?.with(|old| buffer[..old.len()].copy_from_slice(old));
-            drop(self.replace_value(Value::Object(Object::Buffer(Box::new(buffer)))));
+            drop(self.replace_value(Value::Object(Object::Buffer(Buffer::new(buffer)))));
         } else if let Some(StrRef::Int(int)) = self.string() {
             drop(self.replace_value(Value::Raw(itoa::Buffer::new().format(int).as_bytes())));
         } else {
@@ -563,6 +566,15 @@ impl Entry {
     /// Whether saving the value takes long.
     pub fn is_vast(&self) -> bool {
         self.is_larger_than(VAST_MIN)
+    }
+
+    /// True if it is a very large string that a reply holds, which a write copies.
+    pub(super) fn is_in_heavy_reply(&self) -> bool {
+        self.object().is_some_and(|object| match object {
+            Object::Shared(bytes) => bytes.len() >= HEAVY_STRING && !bytes.is_unique(),
+            Object::Buffer(buffer) => buffer.len() >= HEAVY_STRING && buffer.is_shared(),
+            _ => false,
+        })
     }
 
     /// Whether it is a collection of more than so many blocks, or a very large run of bytes.

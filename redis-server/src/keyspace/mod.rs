@@ -3,6 +3,7 @@
 //! A [`Database`] is a DashMap reached by its shards. Commands never lock: [`Database::lock`] takes the locks of all
 //! declared keys in ascending order and hands out a [`View`], in which handlers find, change and remove entries.
 
+mod buffer;
 mod changes;
 mod cut;
 mod database;
@@ -31,6 +32,7 @@ mod watch;
 #[cfg(test)]
 mod tests;
 
+pub use buffer::{Buffer, has_heavy_replies};
 pub use changes::{Changed, Dropped};
 pub use cut::Walk;
 pub use database::Database;

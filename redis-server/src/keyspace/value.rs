@@ -2,6 +2,8 @@
 
 use bytes::Bytes;
 
+use super::buffer::{Buffer, InReply};
+use super::entry::HEAVY_STRING;
 use crate::types::bloom::Bloom;
 use crate::types::json::Json;
 use crate::types::vector_set::VectorSet;
@@ -32,7 +34,7 @@ pub enum Object {
     /// A large string that replies share.
     Shared(Box<Bytes>),
     /// A string that grows or is written in place.
-    Buffer(Box<Vec<u8>>),
+    Buffer(Buffer),
     /// A list.
     List(Box<List>),
     /// A hash.
@@ -88,12 +90,14 @@ pub enum StrRef<'a> {
     },
     /// A large string that replies share.
     Shared(&'a Bytes),
+    /// A string that is written in place, which replies share, too.
+    Buffer(&'a Buffer),
 }
 
 impl Value<'_> {
     /// A string that was put together by the server, or will be changed in place soon.
     pub fn written(bytes: Vec<u8>) -> Self {
-        Self::Object(Object::Buffer(Box::new(bytes)))
+        Self::Object(Object::Buffer(Buffer::new(bytes)))
     }
 }
 
@@ -102,7 +106,7 @@ impl Object {
     pub fn as_ref(&self) -> ValueRef<'_> {
         match self {
             Self::Shared(bytes) => ValueRef::Str(StrRef::Shared(bytes)),
-            Self::Buffer(bytes) => ValueRef::Str(StrRef::Bytes { bytes, raw: true }),
+            Self::Buffer(buffer) => ValueRef::Str(StrRef::Buffer(buffer)),
             Self::List(list) => ValueRef::List(list),
             Self::Hash(hash) => ValueRef::Hash(hash),
             Self::Set(set) => ValueRef::Set(set),
@@ -195,6 +199,7 @@ impl StrRef<'_> {
             Self::Int(value) => itoa::Buffer::new().format(value).len(),
             Self::Bytes { bytes, .. } => bytes.len(),
             Self::Shared(bytes) => bytes.len(),
+            Self::Buffer(buffer) => buffer.len(),
         }
     }
 
@@ -209,6 +214,17 @@ impl StrRef<'_> {
             Self::Int(value) => read(itoa::Buffer::new().format(value).as_bytes()),
             Self::Bytes { bytes, .. } => read(bytes),
             Self::Shared(bytes) => read(bytes),
+            Self::Buffer(buffer) => read(buffer),
+        }
+    }
+
+    /// The string for a reply. A large one is not copied: it stays as it is now as long as the reply has it.
+    pub fn share(self) -> Bytes {
+        match self {
+            Self::Shared(bytes) if bytes.len() >= HEAVY_STRING => InReply::Shared(bytes.clone()).share(),
+            Self::Shared(bytes) => bytes.clone(),
+            Self::Buffer(buffer) => buffer.share(),
+            Self::Int(_) | Self::Bytes { .. } => self.to_vec().into(),
         }
     }
 
@@ -222,6 +238,7 @@ impl StrRef<'_> {
         match self {
             Self::Int(value) => Some(value),
             Self::Bytes { bytes, .. } => crate::protocol::number::parse_i64(bytes),
+            Self::Buffer(buffer) => crate::protocol::number::parse_i64(buffer),
             Self::Shared(_) => None,
         }
     }
@@ -231,7 +248,7 @@ impl StrRef<'_> {
         match self {
             Self::Int(_) => "int",
             Self::Bytes { bytes, raw: false } if bytes.len() <= 44 => "embstr",
-            Self::Bytes { .. } | Self::Shared(_) => "raw",
+            Self::Bytes { .. } | Self::Shared(_) | Self::Buffer(_) => "raw",
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Commands that share their locks in a window do what they do one by one.
 
 use std::collections::BTreeSet;
-use std::io::Write;
+use std::io::{Read, Write};
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use redis_server::exec::core::{Instance, Worker};
 use redis_server::runtime::embedded::Session;
 
 use super::support::Random;
-use super::support::resp::{parse, request};
+use super::support::resp::{Value, parse, request};
 use super::support::server::{Server, config};
 
 const SEEDS: u64 = 8;
@@ -110,4 +110,40 @@ fn every_command_of_a_window_is_among_them() {
         .map(|row| row.name())
         .collect();
     assert_eq!(missing, [""; 0]);
+}
+
+/// Replies hold very large strings without a copy, and a write meanwhile changes none of them, whether it comes in the same window or from
+/// another client.
+#[test]
+fn replies_on_their_way_stay_as_they_were() {
+    const SIZE: usize = 8 * 1024 * 1024;
+    let server = Server::start();
+    let mut client = server.connect();
+    for (name, make) in [
+        ("written", format!("SETRANGE written {} z", SIZE - 1)),
+        ("set", format!("SET set {}z", "\0".repeat(SIZE - 1))),
+    ] {
+        client.ask(&make);
+        let mut expected = vec![0; SIZE];
+        expected[SIZE - 1] = b'z';
+        let head = format!("${SIZE}\r\n");
+        let reply = |string: &[u8]| [head.as_bytes(), string, b"\r\n"].concat();
+        let words = [vec!["GET", name], vec!["SETRANGE", name, "0", "a"], vec!["APPEND", name, ""], vec!["GET", name]];
+        client.stream.write_all(&words.map(|words| request(&words)).concat()).unwrap();
+        let first = reply(&expected);
+        expected[0] = b'a';
+        let all = [&first[..], format!(":{SIZE}\r\n:{SIZE}\r\n").as_bytes(), &reply(&expected)].concat();
+        let mut read = vec![0; all.len()];
+        client.stream.read_exact(&mut read).unwrap();
+        assert!(read == all, "{name}: in one window");
+        // The reply has begun, and no socket holds all of it.
+        client.send(&["GET", name]);
+        let mut read = vec![0; head.len() + SIZE + 2];
+        client.stream.read_exact(&mut read[..1]).unwrap();
+        let mut other = server.connect();
+        other.ask(&format!("SETBIT {name} {} 0", SIZE * 8 - 2));
+        client.stream.read_exact(&mut read[1..]).unwrap();
+        assert!(read == reply(&expected), "{name}: by another client");
+        assert_eq!(other.ask(&format!("GETRANGE {name} -1 -1")), Value::Bulk(b"x".to_vec()));
+    }
 }

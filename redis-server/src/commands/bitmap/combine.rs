@@ -71,6 +71,7 @@ fn read_and_combine(db: &View<'_>, operation: Operation, keys: &[Key<'_>]) -> Re
             StrRef::Int(value) => value.to_string().into_bytes().into(),
             StrRef::Bytes { bytes, .. } => bytes.into(),
             StrRef::Shared(bytes) => bytes[..].into(),
+            StrRef::Buffer(buffer) => buffer[..].into(),
         });
     }
     Ok(combine(operation, &sources))

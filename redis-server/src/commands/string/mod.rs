@@ -51,8 +51,14 @@ fn reply_string(reply: &mut Reply, value: StrRef<'_>) {
     match value {
         StrRef::Int(value) => reply.bulk_int(value),
         StrRef::Bytes { bytes, .. } => reply.bulk_inline(bytes),
-        StrRef::Shared(bytes) => reply.blob(bytes),
+        StrRef::Shared(_) | StrRef::Buffer(_) => reply_large(reply, value),
     }
+}
+
+#[cold]
+#[inline(never)]
+fn reply_large(reply: &mut Reply, value: StrRef<'_>) {
+    reply.blob(&value.share());
 }
 
 /// Argument `index` as a value to be stored: large ones are taken over from the input.

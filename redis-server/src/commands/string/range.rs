@@ -59,7 +59,9 @@ pub(super) fn getrange(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     let (start, end) = (args.int(2)?, args.int(3)?);
     match cx.db.string(args.key(0))? {
         None => cx.reply.bulk(b""),
-        Some(StrRef::Shared(bytes)) => cx.reply.blob(&bytes.slice(clamp(start, end, bytes.len()))),
+        Some(value @ (StrRef::Shared(_) | StrRef::Buffer(_))) => {
+            cx.reply.blob(&value.share().slice(clamp(start, end, value.len())));
+        }
         Some(value) => value.with(|bytes| cx.reply.bulk(&bytes[clamp(start, end, bytes.len())])),
     }
     Ok(())

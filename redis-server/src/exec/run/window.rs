@@ -15,7 +15,7 @@ use crate::exec::run::judge::{self, Refused};
 use crate::exec::run::parked::{self, Waiting};
 use crate::exec::run::{blocking, slow, tracking};
 use crate::exec::{eviction, gate};
-use crate::keyspace::{Access, Key, View};
+use crate::keyspace::{self, Access, Key, View};
 use crate::protocol::Reply;
 use crate::protocol::error::Error;
 
@@ -89,7 +89,7 @@ fn run_one(worker: &Worker, client: &mut Client, call: &Call<'_>, reply: &mut Re
     let call = Call { args: call.args.with_keys(&keys), ..*call };
     if worker.goes_on.get()
         && (slow::meets_much(&db, client, &call)
-            || worker.instance.background.is_walking() && saves_vast_first(&db, client, &call))
+            || may_be_slow_to_change(worker) && is_slow_to_change(&db, client, &call))
     {
         return Window::none();
     }
@@ -128,9 +128,9 @@ fn run_batch(worker: &Worker, client: &mut Client, calls: &[Call<'_>], reply: &m
     if calls.len() > 1 {
         db.prefetch(&mut keys);
     }
-    if worker.goes_on.get() && worker.instance.background.is_walking() {
+    if worker.goes_on.get() && may_be_slow_to_change(worker) {
         calls = &calls
-            [..keys.iter().take_while(|(key, access)| *access == Access::Read || !db.saves_vast_first(key)).count()];
+            [..keys.iter().take_while(|(key, access)| *access == Access::Read || !db.is_slow_to_change(key)).count()];
         if calls.is_empty() {
             return Window::none();
         }
@@ -146,7 +146,7 @@ fn run_batch(worker: &Worker, client: &mut Client, calls: &[Call<'_>], reply: &m
         } else {
             invoke(&mut cx, &call);
         }
-        if !cx.ready.is_empty() {
+        if !cx.ready.is_empty() || keyspace::has_heavy_replies() && is_next_slow_to_change(&cx, &keys[at + 1..]) {
             done = at + 1;
             break;
         }
@@ -172,11 +172,24 @@ fn prepare(db: &mut View<'_>, worker: &Worker, client: &Client) {
     treat_expired(db, worker, client, worker.instance.exclusive.is_busy());
 }
 
-/// Whether a snapshot in the making has to save something vast before the call changes it.
+/// True while a snapshot walks through the data, or a reply holds a very large string.
+#[inline]
+fn may_be_slow_to_change(worker: &Worker) -> bool {
+    worker.instance.background.is_walking() || keyspace::has_heavy_replies()
+}
+
+/// True if the next call of a window changes what a reply of this window holds.
 #[cold]
-fn saves_vast_first(db: &View<'_>, client: &Client, call: &Call<'_>) -> bool {
+fn is_next_slow_to_change(cx: &Ctx<'_>, rest: &[(Key<'_>, Access)]) -> bool {
+    let is_slow = |(key, access): &(Key<'_>, Access)| *access == Access::Write && cx.db.is_slow_to_change(key);
+    cx.worker.goes_on.get() && rest.first().is_some_and(is_slow)
+}
+
+/// True if the call changes something that a snapshot in the making has to save first, or that a reply holds.
+#[cold]
+fn is_slow_to_change(db: &View<'_>, client: &Client, call: &Call<'_>) -> bool {
     let writes = |(key, access): &(Key<'_>, Access)| *access == Access::Write && db.is_locked(key);
-    declared_keys(db.database(), client, call).iter().any(|it| writes(it) && db.saves_vast_first(&it.0))
+    declared_keys(db.database(), client, call).iter().any(|it| writes(it) && db.is_slow_to_change(&it.0))
 }
 
 /// Runs a queued command inside EXEC, under EXEC's locks.
