@@ -46,7 +46,7 @@ impl Drive for ScenarioArgs {
             return Err(Invalid::new("TARGET's scheme", scheme.unwrap_or_default(), "http:// or https://"));
         }
         let port = if is_https { 443 } else { 80 };
-        let load = self.load.load(Transport { port, tls: is_https, alpn: &[b"http/1.1"], datagrams: false })?;
+        let load = self.load.load(Transport { port, tls: is_https, alpn: &[b"http/1.1"], ..Transport::default() })?;
         let plan = self.plan(port)?;
         let load = self.staged(load, &plan)?;
         let objectives = plan.objectives.clone();
