@@ -48,7 +48,9 @@ pub(crate) fn connect(endpoint: &Endpoint, timeout: Duration) -> io::Result<Box<
             stream.set_write_timeout(Some(timeout))?;
             secured(stream, tls.as_ref())
         }
-        Endpoint::Udp(_) => Err(io::Error::new(ErrorKind::InvalidInput, "datagrams have no connection")),
+        Endpoint::Udp(_) | Endpoint::Quic(..) => {
+            Err(io::Error::new(ErrorKind::InvalidInput, "datagrams have no connection"))
+        }
     }
 }
 

@@ -83,6 +83,8 @@ pub enum Endpoint {
     Unix(PathBuf, Option<Tls>),
     /// UDP; a connection is a socket with a port of its own.
     Udp(SocketAddr),
+    /// QUIC, to the first address that accepts; a connection is a UDP socket with a port of its own.
+    Quic(Vec<SocketAddr>, Tls),
 }
 
 impl Endpoint {
@@ -90,7 +92,7 @@ impl Endpoint {
     #[must_use]
     pub fn addresses(&self) -> &[SocketAddr] {
         match self {
-            Self::Tcp(addresses, _) => addresses,
+            Self::Tcp(addresses, _) | Self::Quic(addresses, _) => addresses,
             Self::Udp(address) => std::slice::from_ref(address),
             Self::Unix(..) => &[],
         }
@@ -101,6 +103,7 @@ impl Endpoint {
     pub fn tls(&self) -> Option<&Tls> {
         match self {
             Self::Tcp(_, tls) | Self::Unix(_, tls) => tls.as_ref(),
+            Self::Quic(_, tls) => Some(tls),
             Self::Udp(_) => None,
         }
     }

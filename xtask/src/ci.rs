@@ -309,6 +309,7 @@ fn in_two_lanes(options: &Options) -> Result<Output> {
                 ("PACKETS", "10000000"),
                 ("VALUES_STEPS", "300000"),
                 ("VALUES_GENUINE_STEPS", "100000"),
+                ("SOAK_ITERATIONS", "10000000"),
                 ("OTHER_REDIS_SERVERS", "newest"),
                 ("VALKEY_SERVER", "newest"),
             ]);

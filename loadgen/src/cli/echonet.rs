@@ -6,7 +6,7 @@ use clap::Args;
 use serde_json::json;
 
 use super::load_args::LOAD;
-use super::{Drive, Invalid, LoadArgs, Transport};
+use super::{Carrier, Drive, Invalid, LoadArgs, Transport};
 use crate::codec::echonet::{EchonetTcp, EchonetUdp, LARGEST_WINDOW, Operation};
 use crate::load::Endpoint;
 use crate::scenario::Scenario;
@@ -47,7 +47,8 @@ impl Drive for Echonet {
     fn scenario(&self) -> Result<Scenario, Invalid> {
         self.load.target.without_login()?;
         let operations = self.operations()?;
-        let transport = Transport { port: PORT, datagrams: !self.tcp, ..Transport::default() };
+        let carrier = if self.tcp { Carrier::Stream } else { Carrier::Datagrams };
+        let transport = Transport { port: PORT, carrier, ..Transport::default() };
         let mut load = self.load.load(transport)?;
         if load.depth > LARGEST_WINDOW {
             return Err(Invalid::new("--window", load.depth, format!("at most {LARGEST_WINDOW}: a TID has 16 bits")));

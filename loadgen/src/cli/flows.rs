@@ -10,7 +10,7 @@ use serde_json::json;
 use super::header::{self, Header};
 use super::{Drive, Invalid, LoadArgs, Transport};
 use crate::codec::Flows;
-use crate::flow::Plan;
+use crate::flow::{Plan, Site};
 use crate::load::{Length, Load};
 use crate::pace::{Pace, Rate, Staged};
 use crate::scenario::Scenario;
@@ -46,10 +46,11 @@ impl Drive for ScenarioArgs {
             return Err(Invalid::new("TARGET's scheme", scheme.unwrap_or_default(), "http:// or https://"));
         }
         let port = if is_https { 443 } else { 80 };
-        let load = self.load.load(Transport { port, tls: is_https, alpn: &[b"http/1.1"], datagrams: false })?;
+        let load = self.load.load(Transport { port, tls: is_https, alpn: &[b"http/1.1"], ..Transport::default() })?;
         let plan = self.plan(port)?;
         let load = self.staged(load, &plan)?;
         let objectives = plan.objectives.clone();
+        let site = Site::new(self.load.target.host(), load.endpoint.tls().is_some());
         let what = plan.describe();
         let settings = [
             ("file", json!(self.file)),
@@ -57,7 +58,7 @@ impl Drive for ScenarioArgs {
             ("stages", json!(plan.stages.as_ref().map(|stages| stages.describe()))),
         ];
         let parts: Vec<String> = plan.names().map(str::to_owned).collect();
-        let mut scenario = self.load.scenario(load, "scenario", &what, settings, Flows::new(plan));
+        let mut scenario = self.load.scenario(load, "scenario", &what, settings, Flows::new(plan, site));
         for objective in &scenario.objectives {
             if let Some(part) = objective.part.as_ref().filter(|part| !parts.contains(part)) {
                 let expected = format_args!("the name of a flow or step before the colon: {}", parts.join(", "));

@@ -140,7 +140,7 @@ impl Drive for GrpcArgs {
             let expected = "http://, https://, grpc:// or grpcs://";
             return Err(Invalid::new("TARGET's scheme", scheme.unwrap_or_default(), expected));
         }
-        let load = self.load.load(Transport { port: PORT, tls: is_https, alpn: &[b"h2"], datagrams: false })?;
+        let load = self.load.load(Transport { port: PORT, tls: is_https, alpn: &[b"h2"], ..Transport::default() })?;
         scenario(&self.load, load, &self.call, &self.subjects)
     }
 }

@@ -1,4 +1,4 @@
-//! `loadgen http`, over HTTP/1.1 and HTTP/2.
+//! `loadgen http`, over HTTP/1.1, HTTP/2 and HTTP/3.
 
 use std::fs;
 use std::path::PathBuf;
@@ -10,9 +10,9 @@ use serde_json::json;
 use super::header::{self, Header};
 use super::load_args::LOAD;
 use super::subjects::SubjectArgs;
-use super::{Drive, Invalid, LoadArgs, ReplayArgs, Transport};
+use super::{Carrier, Drive, Invalid, LoadArgs, ReplayArgs, Transport};
 use crate::codec::{Http1, Http2, HttpRequest};
-use crate::load::{Endpoint, Load};
+use crate::load::Load;
 use crate::scenario::Scenario;
 use crate::workload::{self, Template};
 
@@ -49,6 +49,10 @@ pub struct HttpArgs {
     /// HTTP/2: --streams requests at once on a connection. Without TLS by prior knowledge, with TLS by ALPN
     #[arg(long, conflicts_with_all = ["no_keep_alive", "replay"], help_heading = LOAD)]
     http2: bool,
+
+    /// HTTP/3: --streams requests at once on a connection of QUIC, always with TLS
+    #[arg(long, conflicts_with_all = ["http2", "replay"], help_heading = LOAD)]
+    http3: bool,
 
     /// A new connection for every request
     #[arg(long, help_heading = LOAD)]
@@ -88,13 +92,15 @@ impl Drive for HttpArgs {
 
     fn scenario(&self) -> Result<Scenario, Invalid> {
         let scheme = self.load.target.scheme.as_deref();
-        let is_https = scheme == Some("https");
+        let is_https = scheme == Some("https") || self.http3;
+        if self.http3 && scheme == Some("http") {
+            return Err(Invalid::new("TARGET's scheme", "http", "https://, because HTTP/3 has no form without TLS"));
+        }
         if !matches!(scheme, None | Some("http" | "https")) {
             return Err(Invalid::new("TARGET's scheme", scheme.unwrap_or_default(), "http:// or https://"));
         }
         let port = if is_https { 443 } else { 80 };
-        let alpn: &[&[u8]] = if self.http2 { &[b"h2"] } else { &[b"http/1.1"] };
-        let load = self.load.load(Transport { port, tls: is_https, alpn, datagrams: false })?;
+        let load = self.load.load(self.transport(port, is_https))?;
         if let Some(text) = self.replay.read()? {
             return self.replayed(load, &text, port);
         }
@@ -104,18 +110,25 @@ impl Drive for HttpArgs {
         let names: Vec<_> = requests.iter().map(|(request, _)| request.name().to_owned()).collect();
         let mut what = names.join(", ");
         what.push_str(if self.no_keep_alive { ", a connection per request" } else { "" });
-        what.push_str(if self.http2 { ", HTTP/2" } else { "" });
+        if let Some(version) = self.version() {
+            what.push_str(", HTTP/");
+            what.push_str(version);
+        }
         let weights: Vec<_> = requests.iter().map(|(request, weight)| format!("{weight}:{}", request.name())).collect();
         let mut settings = vec![
-            ("version", json!(if self.http2 { "2" } else { "1.1" })),
+            ("version", json!(self.version().unwrap_or("1.1"))),
             ("requests", json!(weights)),
             ("keep_alive", json!(!self.no_keep_alive)),
             ("body_bytes", json!(body.as_ref().map_or(0, Vec::len))),
         ];
         settings.extend(self.subjects.settings());
         let (subjects, verify) = (self.subjects.subjects(self.load.seed)?, self.load.verify);
+        if self.http3 {
+            let http = http3(requests, subjects, &load, !self.no_keep_alive, verify)?;
+            return Ok(self.load.scenario(load, "http", &what, settings, http));
+        }
         if self.http2 {
-            let tls = matches!(load.endpoint, Endpoint::Tcp(_, Some(_)) | Endpoint::Unix(_, Some(_)));
+            let tls = load.endpoint.tls().is_some();
             let http = Http2::new(requests, subjects, tls, verify).map_err(Invalid::because)?;
             return Ok(self.load.scenario(load, "http", &what, settings, http));
         }
@@ -124,7 +137,44 @@ impl Drive for HttpArgs {
     }
 }
 
+/// Requests over HTTP/3.
+#[cfg(feature = "http3")]
+fn http3(
+    requests: Vec<(HttpRequest, u32)>,
+    subjects: workload::Subjects,
+    load: &Load,
+    keep_alive: bool,
+    verify: bool,
+) -> Result<crate::codec::Http3, Invalid> {
+    let endpoints: Vec<_> = load.endpoints().filter_map(|endpoint| endpoint.tls().cloned()).collect();
+    crate::codec::Http3::new(requests, subjects, &endpoints, crate::clock::Clock::new(), keep_alive, verify)
+        .map_err(Invalid::because)
+}
+
+#[cfg(not(feature = "http3"))]
+fn http3(_: Vec<(HttpRequest, u32)>, _: workload::Subjects, _: &Load, _: bool, _: bool) -> Result<Http1, Invalid> {
+    Err(Invalid::because("--http3 is not in this build: it needs the feature http3".to_owned()))
+}
+
 impl HttpArgs {
+    fn transport(&self, port: u16, tls: bool) -> Transport<'static> {
+        let (alpn, carrier): (&[&[u8]], _) = match self.version() {
+            None => (&[b"http/1.1"], Carrier::Stream),
+            Some("2") => (&[b"h2"], Carrier::Stream),
+            Some(_) => (&[b"h3"], Carrier::Quic),
+        };
+        Transport { port, tls, alpn, carrier }
+    }
+
+    /// The version of HTTP, if it is not 1.1.
+    fn version(&self) -> Option<&'static str> {
+        match (self.http2, self.http3) {
+            (true, _) => Some("2"),
+            (_, true) => Some("3"),
+            (false, false) => None,
+        }
+    }
+
     /// The scenario of requests that were recorded.
     fn replayed(&self, load: Load, text: &[u8], port: u16) -> Result<Scenario, Invalid> {
         let recording = workload::logged(text);
@@ -216,6 +266,16 @@ mod tests {
             ),
         );
         check(&["127.0.0.1/{key}?{value}{}"], Ok(&format!("{common}: GET /{{key}}?{{value}}{{}}")));
+        let quic = "http 127.0.0.1:443, 1 connection, 1 thread, closed loop, 10s, TLS";
+        check(&["127.0.0.1", "--http3"], Ok(&format!("{quic}: GET /, HTTP/3")));
+        check(
+            &["https://127.0.0.1", "--http3", "--no-keep-alive"],
+            Ok(&format!("{quic}: GET /, a connection per request, HTTP/3")),
+        );
+        check(
+            &["http://127.0.0.1", "--http3"],
+            Err("TARGET's scheme is `http`, expected https://, because HTTP/3 has no form without TLS"),
+        );
         check(&["127.0.0.1", "--http2"], Ok(&format!("{common}: GET /, HTTP/2")));
         check(&["redis://127.0.0.1"], Err("TARGET's scheme is `redis`, expected http:// or https://"));
         check(&["127.0.0.1", "-X", "G T"], Err("the method is `G T`, expected a word such as GET"));

@@ -206,8 +206,20 @@ pub struct Transport<'a> {
     pub tls: bool,
     /// The protocols offered in the TLS handshake (ALPN).
     pub alpn: &'a [&'a [u8]],
-    /// Whether it is UDP.
-    pub datagrams: bool,
+    /// The transport.
+    pub carrier: Carrier,
+}
+
+/// The transport below a protocol.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Carrier {
+    /// TCP, or a Unix socket.
+    #[default]
+    Stream,
+    /// UDP.
+    Datagrams,
+    /// QUIC, always with TLS.
+    Quic,
 }
 
 impl ArrivalsArg {
@@ -302,16 +314,17 @@ impl LoadArgs {
     fn endpoint(&self, target: &Target, transport: Transport<'_>) -> Result<Endpoint, Invalid> {
         let tls = self.tls.tls(transport.tls, target.host(), transport.alpn)?;
         if let Place::Unix(path) = &target.place {
-            if transport.datagrams {
+            if transport.carrier != Carrier::Stream {
                 return Err(Invalid::new("TARGET", path.display(), "HOST:PORT: datagrams are sent by UDP"));
             }
             return Ok(Endpoint::Unix(path.clone(), tls));
         }
         let addresses = target.addresses(transport.port)?;
-        if transport.datagrams {
-            return Ok(Endpoint::Udp(addresses[0]));
-        }
-        Ok(Endpoint::Tcp(addresses, tls))
+        Ok(match (transport.carrier, tls) {
+            (Carrier::Datagrams, _) => Endpoint::Udp(addresses[0]),
+            (Carrier::Quic, Some(tls)) => Endpoint::Quic(addresses, tls),
+            (Carrier::Stream | Carrier::Quic, tls) => Endpoint::Tcp(addresses, tls),
+        })
     }
 
     /// The load's part of a run's settings, with all defaults filled in.
@@ -374,13 +387,15 @@ impl LoadArgs {
 }
 
 fn is_tls(endpoint: &Endpoint) -> bool {
-    matches!(endpoint, Endpoint::Tcp(_, Some(_)) | Endpoint::Unix(_, Some(_)))
+    endpoint.tls().is_some()
 }
 
 /// An endpoint for people.
 fn endpoint_text(endpoint: &Endpoint) -> String {
     match endpoint {
-        Endpoint::Tcp(addresses, _) => addresses.first().map_or_else(String::new, ToString::to_string),
+        Endpoint::Tcp(addresses, _) | Endpoint::Quic(addresses, _) => {
+            addresses.first().map_or_else(String::new, ToString::to_string)
+        }
         Endpoint::Unix(path, _) => format!("unix:{}", path.display()),
         Endpoint::Udp(address) => format!("udp {address}"),
     }

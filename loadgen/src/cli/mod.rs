@@ -32,7 +32,7 @@ pub use flows::ScenarioArgs;
 pub use grpc::GrpcArgs;
 pub use http::HttpArgs;
 pub use invalid::Invalid;
-pub use load_args::{ArrivalsArg, LoadArgs, OutputArgs, RateArg, Transport};
+pub use load_args::{ArrivalsArg, Carrier, LoadArgs, OutputArgs, RateArg, Transport};
 pub use login::LoginArgs;
 pub use merge::MergeArgs;
 pub use pubsub::PubSubArgs;

@@ -48,7 +48,7 @@ impl Drive for WebSocketArgs {
             return Err(Invalid::new("TARGET's scheme", scheme.unwrap_or_default(), "ws:// or wss://"));
         }
         let port = if is_tls { 443 } else { 80 };
-        let load = self.load.load(Transport { port, tls: is_tls, alpn: &[b"http/1.1"], datagrams: false })?;
+        let load = self.load.load(Transport { port, tls: is_tls, alpn: &[b"http/1.1"], ..Transport::default() })?;
         let path = match target.path.as_str() {
             "" => "/".to_owned(),
             query if query.starts_with('?') => format!("/{query}"),

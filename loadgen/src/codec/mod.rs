@@ -4,21 +4,29 @@
 //! flight, a parser's state) is its [`Protocol::Connection`].
 
 pub mod echonet;
+mod exchange;
 mod fifo;
 mod flows;
 pub mod grpc;
 pub mod h2;
+#[cfg(feature = "http3")]
+mod h3;
 mod http1;
 mod http2;
+#[cfg(feature = "http3")]
+mod http3;
 mod operations;
 mod redis;
 mod routes;
 mod websocket;
 
+pub use exchange::HttpExchange;
 pub use flows::{FlowUser, Flows};
 pub(crate) use http1::head::unfolded;
 pub use http1::{Http1, Http1Connection, HttpRequest};
-pub use http2::{Http2, Http2Connection, HttpExchange};
+pub use http2::{Http2, Http2Connection};
+#[cfg(feature = "http3")]
+pub use http3::{Http3, Http3Connection};
 pub use redis::{
     ClusterConnection, Login, PubSub, PubSubConnection, PubSubSettings, Redis, RedisCluster, RedisCommand,
     RedisConnection,
@@ -43,6 +51,12 @@ pub trait Protocol: Send + Sync {
 
     /// Whether requests and answers are datagrams: each `begin` is sent as one of its own, each `receive` gets one whole.
     const DATAGRAM: bool = false;
+
+    /// True for a protocol on QUIC. The session [dials](Self::dial) on a UDP socket of the connection's own, and gives every
+    /// datagram to `receive` whole. Nothing is appended to `out`: after each call the session sends what
+    /// [`transmit`](Self::transmit) gives. The timers are [pauses](Self::pause); after [`wake`](Self::wake) an empty input is
+    /// received.
+    const QUIC: bool = false;
 
     /// Whether every request has its own server, by a map that is learnt ([`routes`](Self::routes)). A client of the load then
     /// has a connection to each server; its requests are not begun on the connection that has room, but
@@ -81,6 +95,38 @@ pub trait Protocol: Send + Sync {
     fn reconnect(&self, ended: &mut Self::Connection, seat: usize, server: usize) -> Self::Connection {
         let _ = ended;
         self.connect_to(seat, server)
+    }
+
+    /// Begins QUIC's handshake.
+    ///
+    /// # Errors
+    /// When TLS cannot begin it.
+    fn dial(&self, connection: &mut Self::Connection, now: Nanos) -> Result<(), Broken> {
+        let _ = (connection, now);
+        Ok(())
+    }
+
+    /// True after QUIC's handshake.
+    fn is_connected(&self, connection: &Self::Connection) -> bool {
+        let _ = connection;
+        true
+    }
+
+    /// Whether a byte of an answer is among what has been received.
+    fn has_heard(&self, connection: &Self::Connection) -> bool {
+        let _ = connection;
+        true
+    }
+
+    /// Appends QUIC's next datagram. Gives whether there is one.
+    fn transmit(&self, connection: &mut Self::Connection, now: Nanos, out: &mut Vec<u8>) -> bool {
+        let _ = (connection, now, out);
+        false
+    }
+
+    /// Ends a QUIC connection; what [`transmit`](Self::transmit) gives then tells the server.
+    fn hang_up(&self, connection: &mut Self::Connection, now: Nanos) {
+        let _ = (connection, now);
     }
 
     /// Until when a connection pauses. The session calls [`wake`](Self::wake) then, and sends what

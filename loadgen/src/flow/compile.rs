@@ -86,7 +86,7 @@ fn compile(
     headers: &[(String, String)],
     faults: &mut Faults<'_>,
 ) -> Option<Plan> {
-    let mut names = Names::default();
+    let mut names = Names { keeps_cookies: file.cookies, ..Names::default() };
     let numbers = numbers(file, &mut names, faults);
     let mut feeders = Vec::new();
     for (name, feeder) in &file.feeder {
@@ -117,7 +117,7 @@ fn compile(
     }
     let stages = stages(&file.stage, faults);
     let mix = mix(&file.flow, &flows, faults)?;
-    Some(Plan { flows, mix, numbers, feeders, stages, objectives })
+    Some(Plan { flows, mix, numbers, feeders, keeps_cookies: file.cookies, stages, objectives })
 }
 
 /// The ranges of random numbers; their names are known from here on.

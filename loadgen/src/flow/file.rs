@@ -11,6 +11,9 @@ use super::json_path::Pick;
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct File {
+    /// Whether each user keeps the cookies that answers set, and sends them back.
+    #[serde(default)]
+    pub(super) cookies: bool,
     /// Objectives of the whole run.
     #[serde(default)]
     pub(super) slo: Vec<Spanned<String>>,

@@ -6,6 +6,7 @@
 
 mod answer;
 mod compile;
+mod cookies;
 mod feeder;
 mod file;
 mod json_path;
@@ -21,6 +22,8 @@ use std::sync::Arc;
 use rand::Rng;
 
 pub(crate) use answer::Answer;
+pub(crate) use cookies::Jar;
+pub use cookies::Site;
 pub(crate) use feeder::Feeder;
 pub(crate) use values::Values;
 
@@ -38,6 +41,8 @@ pub struct Plan {
     mix: Mix,
     numbers: Vec<(u64, u64)>,
     pub(crate) feeders: Vec<Feeder>,
+    /// Whether each user keeps the cookies that answers set, and sends them back.
+    pub(crate) keeps_cookies: bool,
     /// Users or arrivals over time, if the file says so.
     pub stages: Option<Arc<Stages>>,
     /// The objectives of the run, of its flows and of its steps.
@@ -64,7 +69,10 @@ pub(crate) struct Step {
     first_check: usize,
     pub(crate) is_head: bool,
     pub(crate) needs_body: bool,
-    /// Everything up to the body's length, or the whole request if there is no body.
+    /// The method and the space behind it.
+    method: String,
+    path: Text,
+    /// Everything behind the path up to the body's length, or the rest of the request if there is no body.
     head: Text,
     body: Option<Text>,
     checks: Vec<Check>,
@@ -169,9 +177,26 @@ impl Step {
         self.checks.iter().map(|check| check.name.as_str())
     }
 
-    /// Appends the request. `scratch` is memory for its body.
+    /// Appends the request. `jar` appends the cookies of a user to this path; `scratch` is memory for its body.
     #[inline]
-    pub(crate) fn append(&self, values: &Values, feeders: &[Feeder], scratch: &mut Vec<u8>, out: &mut Vec<u8>) {
+    pub(crate) fn append(
+        &self,
+        values: &Values,
+        feeders: &[Feeder],
+        jar: Option<(&mut Jar, &Site, Nanos)>,
+        scratch: &mut Vec<u8>,
+        out: &mut Vec<u8>,
+    ) {
+        out.extend_from_slice(self.method.as_bytes());
+        let start = out.len();
+        self.path.append(values, feeders, out);
+        let end = out.len();
+        out.extend_from_slice(b" HTTP/1.1\r\n");
+        if let Some((jar, site, now)) = jar {
+            scratch.clear();
+            jar.append(site, &out[start..end], now, scratch);
+            out.extend_from_slice(scratch);
+        }
         self.head.append(values, feeders, out);
         if let Some(body) = &self.body {
             scratch.clear();

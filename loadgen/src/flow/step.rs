@@ -21,6 +21,8 @@ pub(super) struct Names {
     pub(super) feeders: Vec<(String, Vec<String>)>,
     /// Feeders with a fault of their own.
     pub(super) unread: BTreeSet<String>,
+    /// Whether users send cookies by themselves.
+    pub(super) keeps_cookies: bool,
 }
 
 /// Reads the steps of a flow, one after the other.
@@ -47,6 +49,7 @@ impl<'a, 't> StepReader<'a, 't> {
         let first_check = *count;
         let body = self.body(file);
         let method = self.method(file);
+        let path = self.path(file);
         let head = self.head(file, &method, body.is_some());
         let checks: Vec<Check> = file.check.iter().filter_map(|check| self.check(check, file.name.get_ref())).collect();
         *count += file.check.len();
@@ -59,6 +62,8 @@ impl<'a, 't> StepReader<'a, 't> {
             first_check,
             is_head: method == "HEAD",
             needs_body,
+            method: format!("{method} "),
+            path,
             head,
             body,
             checks,
@@ -91,15 +96,18 @@ impl<'a, 't> StepReader<'a, 't> {
         }
     }
 
-    /// The request line and the headers, up to the body's length where there is a body.
-    fn head(&mut self, file: &StepFile, method: &str, has_body: bool) -> Text {
+    fn path(&mut self, file: &StepFile) -> Text {
         let path = file.path.get_ref();
         if !(path.starts_with('/') || path.starts_with("{{")) || path.bytes().any(|byte| byte <= b' ' || byte >= 0x7f) {
             let expected = "a path of ASCII that begins with / or {{ and has no spaces";
             self.faults.add(&file.path, "step.path", path, expected);
         }
-        let path = self.text(&file.path, "step.path", Encoding::Path).unwrap_or_else(|| Text::plain(""));
-        let mut head = Text::plain(&format!("{method} ")).then(path).then(Text::plain(" HTTP/1.1\r\n"));
+        self.text(&file.path, "step.path", Encoding::Path).unwrap_or_else(|| Text::plain(""))
+    }
+
+    /// The headers, up to the body's length where there is a body.
+    fn head(&mut self, file: &StepFile, method: &str, has_body: bool) -> Text {
+        let mut head = Text::plain("");
         let given = |name: &str| file.headers.keys().any(|given| given.eq_ignore_ascii_case(name));
         for (name, value) in self.headers.iter().filter(|(name, _)| !given(name)) {
             head = head.then(Text::plain(&format!("{name}: {value}\r\n")));
@@ -110,6 +118,9 @@ impl<'a, 't> StepReader<'a, 't> {
             if name.is_empty() || !name.bytes().all(is_token) || is_length {
                 let expected = "a header's name, other than Content-Length and Transfer-Encoding";
                 self.faults.add(value, "a name in step.headers", name, expected);
+            }
+            if self.names.keeps_cookies && name.eq_ignore_ascii_case("cookie") {
+                self.faults.add(value, "a name in step.headers", name, "no Cookie beside `cookies = true`");
             }
             if value.get_ref().bytes().any(|byte| matches!(byte, b'\r' | b'\n' | 0)) {
                 self.faults.add(value, &format!("step.headers.{name}"), value.get_ref(), "a value in one line");

@@ -241,3 +241,11 @@ fn all_faults_are_found_at_once() {
     assert_eq!(faults(""), ["line 1: missing field `flow`"]);
     assert_eq!(faults("[[flow]\n"), ["line 1: unclosed array table, expected `]`"]);
 }
+
+#[test]
+fn a_step_has_no_cookies_beside_a_jar() {
+    let text = GOOD.replace("Authorization =", "COOKIE =");
+    assert_eq!(faults(&text), [""; 0]);
+    let expected = "line 30: a name in step.headers is `COOKIE`, expected no Cookie beside `cookies = true`";
+    assert_eq!(faults(&format!("cookies = true\n{text}")), [expected]);
+}

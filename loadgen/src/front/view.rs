@@ -106,7 +106,7 @@ fn line(intervals: &[Interval]) -> String {
     let mut latencies = Latencies::new();
     let (mut seconds, mut failures, mut processors) = (0.0, 0, 0.0);
     for interval in intervals {
-        latencies.merge(&interval.latencies);
+        latencies.merge(&interval.latencies.open());
         seconds += interval.seconds;
         failures += interval.failures;
         processors += interval.server.map_or(0.0, |server| server.processors);
@@ -127,7 +127,7 @@ fn picture(title: &str, progress: &Progress<'_>) -> String {
     if let Some(last) = progress.timeline.last() {
         let rate = last.latencies.count() as f64 / last.seconds.max(f64::MIN_POSITIVE);
         lines.push(format!("rate      {:>10}/s  {}", number::rate(rate), sparkline(progress.timeline)));
-        lines.push(format!("last 1 s  {}", percentiles(&last.latencies)));
+        lines.push(format!("last 1 s  {}", percentiles(&last.latencies.open())));
     }
     if progress.latencies.count() > 0 {
         lines.push(format!("so far    {}", percentiles(progress.latencies)));

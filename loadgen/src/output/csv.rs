@@ -12,7 +12,7 @@ pub fn csv(outcome: &Outcome) -> String {
          server_resident_bytes\n",
     );
     for interval in &outcome.timeline {
-        let latencies = &interval.latencies;
+        let latencies = interval.latencies.open();
         let per_second = if interval.seconds > 0.0 { latencies.count() as f64 / interval.seconds } else { 0.0 };
         let (start, seconds, count, failures) =
             (interval.start, interval.seconds, latencies.count(), interval.failures);
@@ -43,7 +43,7 @@ mod tests {
     #[test]
     fn every_second_is_a_line() {
         let mut outcome = made_up::outcome();
-        outcome.timeline[2].latencies.clear();
+        outcome.timeline[2].latencies = crate::record::Latencies::new().into();
         outcome.timeline[2].server = None;
         let found = csv(&outcome);
         assert_eq!(found, include_str!("golden/timeline.csv"), "\n{found}");

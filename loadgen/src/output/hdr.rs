@@ -38,7 +38,7 @@ fn write(
     let mut log = builder.begin_log_with(out, &mut serializer)?;
     for interval in &outcome.timeline {
         let (start, length) = (Duration::from_secs_f64(interval.start), Duration::from_secs_f64(interval.seconds));
-        log.write_histogram(interval.latencies.histogram(), start, length, None)?;
+        log.write_histogram(interval.latencies.open().histogram(), start, length, None)?;
     }
     Ok(())
 }
@@ -62,7 +62,7 @@ mod tests {
                 found.push((interval.start_timestamp().as_secs_f64(), latencies));
             }
         }
-        let expected: Vec<_> = outcome.timeline.iter().map(|each| (each.start, each.latencies.clone())).collect();
+        let expected: Vec<_> = outcome.timeline.iter().map(|each| (each.start, each.latencies.open())).collect();
         assert_eq!(found, expected);
     }
 }

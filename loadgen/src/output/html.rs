@@ -230,7 +230,7 @@ fn timeline_charts(timeline: &[Interval]) -> String {
     let memory = series("memory", &|interval| Some(interval.server?.resident_bytes as f64 / 1_048_576.0));
     let latency = |colour: usize, name: &str, percent: f64| {
         let value = |interval: &Interval| {
-            (interval.latencies.count() > 0).then(|| micros(interval.latencies.percentile(percent)))
+            (interval.latencies.count() > 0).then(|| micros(interval.latencies.open().percentile(percent)))
         };
         Series { colour, ..series(name, &value) }
     };

@@ -16,7 +16,7 @@ pub(crate) fn outcome() -> Outcome {
     let interval = |second: u64| Interval {
         start: second as f64,
         seconds: 1.0,
-        latencies: latencies(1000, 100_000 * (second + 1)),
+        latencies: latencies(1000, 100_000 * (second + 1)).into(),
         failures: second,
         server: Some(ServerInterval { processors: 0.25, resident_bytes: 12 << 20 }),
     };

@@ -132,6 +132,52 @@ impl Latencies {
     }
 }
 
+/// Latencies that are complete, in a small part of the memory: a long run has a histogram for each of its seconds.
+#[derive(Clone, Debug)]
+pub struct Sealed {
+    count: u64,
+    /// As [`Latencies::to_text`] gives it.
+    text: Box<str>,
+}
+
+impl Sealed {
+    /// How many.
+    #[must_use]
+    pub fn count(&self) -> u64 {
+        self.count
+    }
+
+    /// The latencies.
+    #[must_use]
+    pub fn open(&self) -> Latencies {
+        Latencies::from_text(&self.text).expect("it was written as such a text, or read once")
+    }
+}
+
+impl From<Latencies> for Sealed {
+    fn from(latencies: Latencies) -> Self {
+        Self { count: latencies.count(), text: latencies.to_text().into() }
+    }
+}
+
+impl PartialEq for Sealed {
+    fn eq(&self, other: &Self) -> bool {
+        self.count == other.count && self.open() == other.open()
+    }
+}
+
+impl Serialize for Sealed {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&self.text)
+    }
+}
+
+impl<'de> Deserialize<'de> for Sealed {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Latencies::deserialize(deserializer).map(Self::from)
+    }
+}
+
 impl Serialize for Latencies {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.serialize_str(&self.to_text())
@@ -167,6 +213,15 @@ mod tests {
         check(999_999);
         check(1_234_567_890);
         check(u64::MAX);
+    }
+
+    #[test]
+    fn sealed_latencies_are_the_same_and_small() {
+        let mut latencies = Latencies::new();
+        (0..50_000).for_each(|number: u64| latencies.record(100_000 + number.pow(2) % 900_000));
+        let sealed = Sealed::from(latencies.clone());
+        assert_eq!((sealed.count(), sealed.open()), (50_000, latencies));
+        assert!(sealed.text.len() < 8 << 10, "{} bytes", sealed.text.len());
     }
 
     #[test]

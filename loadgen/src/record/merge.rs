@@ -83,7 +83,9 @@ impl Outcome {
         for (place, theirs) in timeline.iter().enumerate() {
             match self.timeline.get_mut(place) {
                 Some(own) => {
-                    own.latencies.merge(&theirs.latencies);
+                    let mut latencies = own.latencies.open();
+                    latencies.merge(&theirs.latencies.open());
+                    own.latencies = latencies.into();
                     own.failures += theirs.failures;
                     own.seconds = own.seconds.max(theirs.seconds);
                     own.server = own.server.or(theirs.server);

@@ -11,7 +11,7 @@ mod outcome;
 mod tally;
 
 pub use failure::{EXAMPLES, Failure, FailureCount, Failures};
-pub use histogram::Latencies;
+pub use histogram::{Latencies, Sealed};
 pub use iterations::{Check, Flow, Iterations};
 pub use openings::{OpeningPart, Openings};
 pub use outcome::{

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Failure, FailureCount, Iterations, Latencies, Openings};
+use super::{Failure, FailureCount, Iterations, Latencies, Openings, Sealed};
 
 /// The result of a run. All times are seconds, all sizes bytes, unless a name says otherwise.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -241,7 +241,7 @@ pub struct Interval {
     /// How long it was.
     pub seconds: f64,
     /// Right answers.
-    pub latencies: Latencies,
+    pub latencies: Sealed,
     /// Failures of any kind.
     pub failures: u64,
     /// The server in this time.

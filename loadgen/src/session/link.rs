@@ -46,14 +46,16 @@ impl Link {
     ) -> Result<Self, Lost> {
         let (tls, kind) = match endpoint {
             Endpoint::Tcp(_, tls) | Endpoint::Unix(_, tls) => (tls.as_ref(), Type::STREAM),
-            Endpoint::Udp(_) => (None, Type::DGRAM),
+            // QUIC has its own TLS, which the codec speaks.
+            Endpoint::Udp(_) | Endpoint::Quic(..) => (None, Type::DGRAM),
         };
         let address = address(endpoint, attempt).ok_or_else(|| Lost {
             failure: Failure::Refused,
             example: "the target has no address that can be connected to".to_owned(),
         })?;
         // A socket bound for answers does not know their source: a device may send from any of its ports.
-        let to = (kind == Type::DGRAM && local.is_some()).then(|| address.clone());
+        let is_plain = matches!(endpoint, Endpoint::Udp(_));
+        let to = (is_plain && local.is_some()).then(|| address.clone());
         let local = local.or_else(|| source_address(address.as_socket(), seat));
         let socket = match to {
             Some(_) => bound(&address, kind, local),
@@ -135,6 +137,15 @@ impl Link {
     /// Sends one datagram. One that the kernel has no room for is lost, as a network would lose it.
     pub(super) fn send_datagram(&self, bytes: &[u8]) -> Result<(), Lost> {
         self.write(bytes).map(drop)
+    }
+
+    /// Sends one datagram of QUIC. One that is too long for the path is lost too: so QUIC learns how long they may be.
+    pub(super) fn send_quic(&self, bytes: &[u8]) -> Result<(), Lost> {
+        match (&self.socket).write(bytes) {
+            Ok(_) => Ok(()),
+            Err(error) if error.raw_os_error() == Some(rustix::io::Errno::MSGSIZE.raw_os_error()) => Ok(()),
+            Err(error) => nothing_yet(&error).map(drop).ok_or_else(|| lost_reading(&error)),
+        }
     }
 
     /// Sends what is unsent, as far as the socket takes it.
@@ -238,7 +249,9 @@ pub(super) enum Arrived {
 /// The address that an attempt tries.
 fn address(endpoint: &Endpoint, attempt: usize) -> Option<SockAddr> {
     match endpoint {
-        Endpoint::Tcp(addresses, _) => addresses.get(attempt % addresses.len().max(1)).copied().map(SockAddr::from),
+        Endpoint::Tcp(addresses, _) | Endpoint::Quic(addresses, _) => {
+            addresses.get(attempt % addresses.len().max(1)).copied().map(SockAddr::from)
+        }
         Endpoint::Unix(path, _) => SockAddr::unix(path).ok(),
         Endpoint::Udp(address) => Some(SockAddr::from(*address)),
     }

@@ -242,7 +242,9 @@ impl<'a> Watcher<'a> {
         if end.saturating_sub(start) < SHORTEST
             && let Some(last) = self.timeline.last_mut()
         {
-            last.latencies.merge(&std::mem::take(&mut self.interval));
+            let mut latencies = last.latencies.open();
+            latencies.merge(&std::mem::take(&mut self.interval));
+            last.latencies = latencies.into();
             last.failures += std::mem::take(&mut self.interval_failures);
             // Answers that come behind the window stand for those that were under way when it began.
             last.seconds += if start < until { seconds } else { 0.0 };
@@ -256,7 +258,7 @@ impl<'a> Watcher<'a> {
         self.timeline.push(Interval {
             start: start.saturating_sub(from) as f64 / 1e9,
             seconds,
-            latencies: std::mem::take(&mut self.interval),
+            latencies: std::mem::take(&mut self.interval).into(),
             failures: std::mem::take(&mut self.interval_failures),
             server,
         });

@@ -9,6 +9,8 @@ mod drop_in;
 mod faults;
 mod flows;
 mod grpc;
+#[cfg(feature = "http3")]
+mod http3;
 mod many;
 mod misbehaving;
 mod pubsub;

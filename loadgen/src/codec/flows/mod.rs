@@ -6,9 +6,9 @@ mod tests;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::http1::reader::{Reader, Request};
-use super::{Broken, Protocol, Received};
+use super::{Broken, Protocol, Received, unfolded};
 use crate::clock::Nanos;
-use crate::flow::{Answer, Plan, Step, Values, Wrong};
+use crate::flow::{Answer, Jar, Plan, Site, Step, Values, Wrong};
 use crate::record::{Failure, Iterations, Tally};
 use crate::workload::Source;
 
@@ -16,6 +16,8 @@ use crate::workload::Source;
 #[derive(Debug)]
 pub struct Flows {
     plan: Plan,
+    /// Where cookies belong to, if users keep them.
+    site: Option<Site>,
     /// By flow, the number of its first step among all.
     first_steps: Vec<usize>,
     /// A feeder that ends has no row left.
@@ -34,6 +36,7 @@ pub struct FlowUser {
     /// When the step was to begin.
     due: Nanos,
     values: Values,
+    jar: Jar,
     reader: Reader,
     scratch: Vec<u8>,
     /// The connection has ended between two requests: the iteration goes on with another one.
@@ -65,15 +68,16 @@ enum State {
 }
 
 impl Flows {
-    /// The users of a plan.
+    /// The users of a plan, whose requests go to a site.
     #[must_use]
-    pub fn new(plan: Plan) -> Self {
+    pub fn new(plan: Plan, site: Site) -> Self {
         let mut next = 0;
         let first_steps = plan.flows.iter().map(|flow| {
             next += flow.steps.len();
             next - flow.steps.len()
         });
-        Self { first_steps: first_steps.collect(), plan, is_exhausted: AtomicBool::new(false) }
+        let site = plan.keeps_cookies.then_some(site);
+        Self { first_steps: first_steps.collect(), plan, site, is_exhausted: AtomicBool::new(false) }
     }
 
     fn step(&self, user: &FlowUser) -> &Step {
@@ -87,14 +91,20 @@ impl Flows {
 
     fn send(&self, user: &mut FlowUser, out: &mut Vec<u8>) {
         user.state = State::Sent;
-        self.step(user).append(&user.values, &self.plan.feeders, &mut user.scratch, out);
+        let step = self.step(user);
+        let FlowUser { jar, values, scratch, due, .. } = user;
+        let jar = self.site.as_ref().map(|site| (jar, site, *due));
+        step.append(values, &self.plan.feeders, jar, scratch, out);
     }
 
     /// Judges an answer that is complete, and goes on with the iteration.
     fn account(&self, user: &mut FlowUser, tally: &mut Tally) {
         let (step, operation) = (self.step(user), self.operation(user));
-        let FlowUser { reader, values, scratch, intended, .. } = user;
+        let FlowUser { reader, jar, values, scratch, intended, .. } = user;
         tally.status(*intended, reader.status());
+        if let Some(site) = &self.site {
+            jar.keep(site, &unfolded(reader.last_head()), tally.now());
+        }
         let answer = Answer { status: reader.status(), head: reader.last_head(), body: reader.body() };
         let judged = step.judge(answer, values, &self.plan.feeders, scratch, |check, passes| {
             tally.checked(check, *intended, passes);
@@ -173,6 +183,7 @@ impl Protocol for Flows {
             paused: 0,
             due: 0,
             values: Values::new(seat),
+            jar: Jar::default(),
             reader: Reader::default(),
             scratch: Vec::new(),
             is_parted: false,

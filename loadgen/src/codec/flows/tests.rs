@@ -38,9 +38,13 @@ struct Run {
 
 impl Run {
     fn new() -> Self {
+        Self::of(FILE)
+    }
+
+    fn of(file: &str) -> Self {
         let read = |_: &str| Ok("id\n1\n2\n".to_owned());
         let headers = [("Host".to_owned(), "h".to_owned())];
-        let flows = Flows::new(Plan::parse(FILE, &read, &headers).unwrap());
+        let flows = Flows::new(Plan::parse(file, &read, &headers).unwrap(), Site::new("h", false));
         let mut tally = Tally::new(2);
         tally.set_iterations(flows.iterations());
         tally.set_window(Window::Open { from: 0, until: u64::MAX });
@@ -220,4 +224,27 @@ fn no_answer_panics_and_each_iteration_ends_once() {
         let iterations = run.tally.iterations().unwrap();
         assert_eq!(iterations.complete() + iterations.failed(), 1, "{}", String::from_utf8_lossy(&bytes));
     }
+}
+
+#[test]
+fn users_keep_their_cookies() {
+    let mut run = Run::of(&format!("cookies = true\n{FILE}"));
+    let cookie = |request: &str| {
+        let line = request.lines().find_map(|line| line.strip_prefix("Cookie: "));
+        line.unwrap_or_default().to_owned()
+    };
+    assert_eq!(cookie(&run.begin(0)), "");
+    let head = "HTTP/1.1 200 OK\r\nSet-Cookie: sid=7; Path=/\r\nset-cookie: a=1; Path=/orders; Max-Age=10\r\n";
+    run.answer(1_000, &format!("{head}Content-Length: 8\r\n\r\n{{\"id\":3}}")).unwrap();
+    let request = run.wake(6_000);
+    assert_eq!(cookie(&request), "a=1; sid=7");
+    assert!(request.starts_with("GET /orders/3 HTTP/1.1\r\nCookie: a=1; sid=7\r\nHost: h\r\n"), "{request}");
+    run.answer(7_000, "HTTP/1.1 200 OK\r\nSet-Cookie: sid=8; Path=/\r\nContent-Length: 0\r\n\r\n").unwrap();
+    run.wake(14_000);
+    // The next iteration is the same user's, and so is the next connection.
+    run.user = run.flows.reconnect(&mut run.user, 3, 0);
+    assert_eq!(cookie(&run.begin(20_000)), "sid=8");
+    let deleted = "HTTP/1.1 200 OK\r\nSet-Cookie: sid=; Path=/; Max-Age=0\r\nContent-Length: 8\r\n\r\n{\"id\":3}";
+    run.answer(11_000_000_000, deleted).unwrap();
+    assert_eq!(cookie(&run.wake(11_000_010_000)), "");
 }

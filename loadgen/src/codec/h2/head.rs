@@ -46,6 +46,12 @@ const LONGEST_REMEMBERED: usize = 512;
 #[derive(Debug, Default)]
 pub(super) struct Heads {
     decoder: Decoder,
+    known: KnownHeads,
+}
+
+/// Heads that are found again by the bytes of their blocks.
+#[derive(Debug, Default)]
+pub(in crate::codec) struct KnownHeads {
     remembered: [Remembered; REMEMBERED],
     /// Which is overwritten next.
     next: usize,
@@ -64,12 +70,9 @@ impl Heads {
     /// Reads the next block.
     #[inline]
     pub(super) fn read(&mut self, block: &[u8]) -> Result<&Head, Invalid> {
-        let generation = self.decoder.generation();
-        let found = self.remembered.iter().position(|old| old.generation == generation && old.block == block);
-        match found {
-            // An empty block is what a place holds that was never written.
-            Some(place) if !block.is_empty() => Ok(&self.remembered[place].head),
-            _ => self.decode(block),
+        match self.known.place(self.decoder.generation(), block) {
+            Some(place) => Ok(self.known.head(place)),
+            None => self.decode(block),
         }
     }
 
@@ -77,30 +80,51 @@ impl Heads {
         let generation = self.decoder.generation();
         let mut reader = Reader::default();
         self.decoder.decode(block, |name, value| reader.field(name, value))?;
-        if self.decoder.generation() != generation || block.len() > LONGEST_REMEMBERED {
-            self.latest = reader.head;
-            return Ok(&self.latest);
-        }
+        let is_lasting = self.decoder.generation() == generation;
+        Ok(self.known.keep(is_lasting.then_some(generation), block, reader.head))
+    }
+}
+
+impl KnownHeads {
+    /// The place of a block's head, if that is known. A block means the same as long as the table has the same generation.
+    #[inline]
+    pub(in crate::codec) fn place(&self, generation: u32, block: &[u8]) -> Option<usize> {
+        // An empty block is what a place holds that was never written.
+        let found = self.remembered.iter().position(|old| old.generation == generation && old.block == block);
+        found.filter(|_| !block.is_empty())
+    }
+
+    #[inline]
+    pub(in crate::codec) fn head(&self, place: usize) -> &Head {
+        &self.remembered[place].head
+    }
+
+    /// Remembers a block's head, unless the block has changed the table or is too long.
+    pub(in crate::codec) fn keep(&mut self, generation: Option<u32>, block: &[u8], head: Head) -> &Head {
+        let Some(generation) = generation.filter(|_| block.len() <= LONGEST_REMEMBERED) else {
+            self.latest = head;
+            return &self.latest;
+        };
         let place = self.next;
         self.next = (place + 1) % REMEMBERED;
         let remembered = &mut self.remembered[place];
         remembered.block.clear();
         remembered.block.extend_from_slice(block);
         remembered.generation = generation;
-        remembered.head = reader.head;
-        Ok(&remembered.head)
+        remembered.head = head;
+        &remembered.head
     }
 }
 
 /// Takes a block's fields one by one.
 #[derive(Default)]
-struct Reader {
-    head: Head,
+pub(in crate::codec) struct Reader {
+    pub(in crate::codec) head: Head,
     regular: bool,
 }
 
 impl Reader {
-    fn field(&mut self, name: &[u8], value: &[u8]) {
+    pub(in crate::codec) fn field(&mut self, name: &[u8], value: &[u8]) {
         if name.first() == Some(&b':') {
             if name != b":status" || self.regular || self.head.status != 0 {
                 self.head.malformed = Some("a pseudo-header field that is unknown, twice there or too late");

@@ -11,6 +11,8 @@ mod streams;
 
 pub use connection::{Connection, Request};
 pub use head::{Encoding, Head};
+#[cfg(feature = "http3")]
+pub(super) use head::{KnownHeads, Reader};
 
 use crate::clock::Nanos;
 use crate::record::Tally;

@@ -132,7 +132,7 @@ struct Connection<P: Protocol> {
     attempts: u32,
     /// Whether it has been opened and prepared, or failed to, at least once.
     is_tried: bool,
-    /// The end of its pause that is waited for last.
+    /// When it is woken from its pause next; 0 if that is not arranged.
     pause: Nanos,
     /// Whether it is in the list of this turn.
     is_listed: bool,
@@ -292,7 +292,7 @@ impl<'a, P: Protocol> Worker<'a, P> {
                 self.look_for_first();
             }
             self.enter_phase();
-            self.wake_up();
+            self.wake_up(poller);
             self.feed(poller);
             if self.tally.now() >= next_tick {
                 self.tick(poller);
@@ -441,6 +441,9 @@ impl<'a, P: Protocol> Worker<'a, P> {
         }
         for intended in self.backlog.drain(..) {
             self.tally.failed(intended, Failure::Unsent, || "no connection had room before the run ended".to_owned());
+        }
+        for place in 0..self.connections.len() {
+            self.hang_up(place);
         }
         let answers = self.answers();
         let (cpu, wall) = self.cpu.as_ref().map(|cpu| cpu.since(self.tally.now())).unwrap_or_default();

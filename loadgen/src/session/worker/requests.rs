@@ -8,6 +8,7 @@ use crate::clock::Nanos;
 use crate::codec::Protocol;
 use crate::load::Refill;
 use crate::pace::{Pace, Stages};
+use crate::session::link::Lost;
 
 impl<P: Protocol> Worker<'_, P> {
     /// Notes that a connection may have room, or something to say.
@@ -86,8 +87,9 @@ impl<P: Protocol> Worker<'_, P> {
             return;
         }
         let connection = &mut self.connections[place];
+        // A pause that has grown is looked at again when its earlier end has come.
         if let Some(until) = self.protocol.pause(&connection.codec)
-            && connection.pause != until
+            && (connection.pause == 0 || until < connection.pause)
         {
             connection.pause = until;
             self.pauses.push(Reverse((until, place as u32)));
@@ -95,14 +97,24 @@ impl<P: Protocol> Worker<'_, P> {
     }
 
     /// Ends the pauses whose time has come.
-    pub(super) fn wake_up(&mut self) {
+    pub(super) fn wake_up(&mut self, poller: &OwnedFd) {
         let now = self.tally.now();
         while let Some(Reverse((until, place))) = self.pauses.peek().copied()
             && until <= now
         {
             self.pauses.pop();
-            self.protocol.wake(&mut self.connections[place as usize].codec, now);
-            self.list(place as usize);
+            let place = place as usize;
+            let connection = &mut self.connections[place];
+            if connection.pause == until {
+                connection.pause = 0;
+            }
+            self.protocol.wake(&mut connection.codec, now);
+            if P::QUIC {
+                // A timer of QUIC may have ended the connection.
+                let digested = self.digest(place, 0);
+                self.settle(poller, place, digested);
+            }
+            self.list(place);
         }
     }
 
@@ -138,6 +150,7 @@ impl<P: Protocol> Worker<'_, P> {
             let mut backlog = std::mem::take(&mut self.backlog);
             self.send(poller, place, backlog.drain(..count));
             self.backlog = backlog;
+            self.note_pause(place);
             self.queue(place);
         }
     }
@@ -208,7 +221,7 @@ impl<P: Protocol> Worker<'_, P> {
             if connection.state == State::Idle && connection.waits() {
                 self.open(poller, place);
             }
-            return;
+            return self.transmit(poller, place);
         };
         self.out.clear();
         let is_first = connection.begun == 0;
@@ -231,8 +244,31 @@ impl<P: Protocol> Worker<'_, P> {
             self.tally.sent(self.out.len());
         }
         match result {
+            Ok(()) if P::QUIC => self.transmit(poller, place),
             Ok(()) => self.await_write(poller, place),
             Err(lost) => self.lose(poller, place, lost),
         }
+    }
+
+    /// Sends QUIC's datagrams.
+    fn transmit(&mut self, poller: &OwnedFd, place: usize) {
+        if let Err(lost) = self.send_quic(place) {
+            self.lose_quic(poller, place, lost);
+        }
+    }
+
+    pub(super) fn send_quic(&mut self, place: usize) -> Result<(), Lost> {
+        let connection = &mut self.connections[place];
+        let Some(link) = connection.link.as_ref().filter(|_| P::QUIC) else {
+            return Ok(());
+        };
+        let now = self.tally.now();
+        self.out.clear();
+        while self.protocol.transmit(&mut connection.codec, now, &mut self.out) {
+            link.send_quic(&self.out)?;
+            self.tally.sent(self.out.len());
+            self.out.clear();
+        }
+        Ok(())
     }
 }

@@ -127,7 +127,8 @@ impl<'a, P: Protocol> Worker<'a, P> {
     }
 
     pub(super) fn react(&mut self, poller: &OwnedFd, place: usize, flags: epoll::EventFlags) {
-        if let State::Opening = self.connections[place].state {
+        let is_dialled = P::QUIC && self.connections[place].opening.connected != 0;
+        if self.connections[place].state == State::Opening && !is_dialled {
             return self.advance(poller, place);
         }
         if flags.contains(epoll::EventFlags::OUT) && self.connections[place].awaits_write {
@@ -151,6 +152,9 @@ impl<'a, P: Protocol> Worker<'a, P> {
             return;
         };
         let advanced = link.advance(&endpoint);
+        if P::QUIC && matches!(advanced, Ok(true)) {
+            return self.dial(poller, place);
+        }
         if !P::DATAGRAM && link.is_connected() && connection.opening.connected == 0 {
             connection.tried = 0;
             connection.opening.connected = self.shared.clock.now();
@@ -163,11 +167,7 @@ impl<'a, P: Protocol> Worker<'a, P> {
                     let nanos = self.shared.clock.now().saturating_sub(connection.opening.connected);
                     self.tally.opened(OpeningPart::Tls, nanos);
                 }
-                connection.state = State::Open;
-                self.open += 1;
-                self.look_whether_prepared(place);
-                self.await_write(poller, place);
-                self.list(place);
+                self.is_open(poller, place);
                 // TLS may have decrypted the server's first words together with the end of its handshake, and what else came
                 // was the edge of that.
                 self.read(poller, place, true);
@@ -178,6 +178,55 @@ impl<'a, P: Protocol> Worker<'a, P> {
             }
             Err(lost) if connection.opening.connected == 0 => self.lose_unconnected(poller, place, lost),
             Err(lost) => self.lose(poller, place, lost),
+        }
+    }
+
+    /// The connection can carry requests.
+    fn is_open(&mut self, poller: &OwnedFd, place: usize) {
+        self.connections[place].state = State::Open;
+        self.open += 1;
+        self.look_whether_prepared(place);
+        self.await_write(poller, place);
+        self.list(place);
+    }
+
+    /// Begins QUIC's handshake on a socket that is there.
+    fn dial(&mut self, poller: &OwnedFd, place: usize) {
+        let now = self.shared.clock.now();
+        let connection = &mut self.connections[place];
+        connection.opening.connected = now;
+        if let Err(broken) = self.protocol.dial(&mut connection.codec, now) {
+            return self.lose(poller, place, Lost { failure: broken.failure, example: broken.example });
+        }
+        self.await_write(poller, place);
+        self.list(place);
+    }
+
+    /// Looks whether QUIC's handshake is complete: TLS is a part of it.
+    fn look_whether_connected(&mut self, poller: &OwnedFd, place: usize) {
+        let connection = &mut self.connections[place];
+        if P::QUIC && connection.state == State::Opening && self.protocol.is_connected(&connection.codec) {
+            connection.tried = 0;
+            let nanos = self.tally.now().saturating_sub(connection.opening.began);
+            self.tally.opened(OpeningPart::Connect, nanos);
+            self.is_open(poller, place);
+        }
+    }
+
+    /// A QUIC connection is lost: one whose address has not answered yet tries the next one.
+    pub(super) fn lose_quic(&mut self, poller: &OwnedFd, place: usize, lost: Lost) {
+        match self.connections[place].state {
+            State::Opening => self.lose_unconnected(poller, place, lost),
+            State::Idle | State::Open | State::Down(_) => self.lose(poller, place, lost),
+        }
+    }
+
+    /// Tells the server that a QUIC connection ends.
+    pub(super) fn hang_up(&mut self, place: usize) {
+        if P::QUIC && self.connections[place].link.is_some() {
+            self.protocol.hang_up(&mut self.connections[place].codec, self.tally.now());
+            // A server that is not there any more need not know.
+            let _ = self.send_quic(place);
         }
     }
 
@@ -220,6 +269,7 @@ impl<'a, P: Protocol> Worker<'a, P> {
             };
             let arrived = match link.read(&mut self.input) {
                 Ok(arrived) => arrived,
+                Err(lost) if P::QUIC => return self.lose_quic(poller, place, lost),
                 Err(lost) => return self.lose(poller, place, lost),
             };
             let length = match arrived {
@@ -232,27 +282,22 @@ impl<'a, P: Protocol> Worker<'a, P> {
                 // A message that another thread sent after this one looked at the clock would seem to arrive before it was sent.
                 self.tally.set_now(self.shared.clock.now());
             }
-            if connection.opening.asked != 0 {
-                let asked = std::mem::take(&mut connection.opening.asked);
-                self.tally.opened(OpeningPart::FirstByte, self.tally.now().saturating_sub(asked));
-            }
             reads += 1;
-            match self.digest(place, length) {
-                Ok(false) if !self.is_used_up(place) => {}
-                Ok(_) => return self.reopen(poller, place),
-                Err(broken) => {
-                    return self.lose(poller, place, Lost { failure: broken.failure, example: broken.example });
-                }
+            let digested = self.digest(place, length);
+            self.note_first_byte(place);
+            if !self.settle(poller, place, digested) {
+                return;
             }
+            self.look_whether_connected(poller, place);
             let connection = &self.connections[place];
             let is_tls = connection.link.as_ref().is_some_and(Link::is_tls);
-            let more = if P::DATAGRAM {
+            let more = if P::DATAGRAM || P::QUIC {
                 if reads == DATAGRAMS_PER_TURN {
                     // There will be no edge for what is left.
                     self.unfinished.push(place as u32);
                     break;
                 }
-                to_end || self.protocol.in_flight(&connection.codec) > 0
+                P::QUIC || to_end || self.protocol.in_flight(&connection.codec) > 0
             } else {
                 // A short read has emptied the socket, but says nothing of its end. TLS keeps what it has decrypted.
                 to_end || is_tls || length == self.input.len()
@@ -264,13 +309,32 @@ impl<'a, P: Protocol> Worker<'a, P> {
         self.list(place);
     }
 
+    /// Notes how long the first answer of a connection took to begin.
+    fn note_first_byte(&mut self, place: usize) {
+        let connection = &mut self.connections[place];
+        if connection.opening.asked != 0 && self.protocol.has_heard(&connection.codec) {
+            let asked = std::mem::take(&mut connection.opening.asked);
+            self.tally.opened(OpeningPart::FirstByte, self.tally.now().saturating_sub(asked));
+        }
+    }
+
+    /// Acts on what the codec made of its input. Gives whether the connection stays.
+    pub(super) fn settle(&mut self, poller: &OwnedFd, place: usize, digested: Result<bool, Broken>) -> bool {
+        match digested {
+            Ok(false) if !self.is_used_up(place) => return true,
+            Ok(_) => self.reopen(poller, place),
+            Err(broken) => self.lose(poller, place, Lost { failure: broken.failure, example: broken.example }),
+        }
+        false
+    }
+
     /// Gives the codec what was read. Gives whether the connection is to be closed, as agreed.
-    fn digest(&mut self, place: usize, length: usize) -> Result<bool, Broken> {
+    pub(super) fn digest(&mut self, place: usize, length: usize) -> Result<bool, Broken> {
         let connection = &mut self.connections[place];
         let ended = self.tally.ended();
         let received = if connection.unread.is_empty() {
             let received = self.protocol.receive(&mut connection.codec, &self.input[..length], &mut self.tally)?;
-            if !P::DATAGRAM && received.consumed < length {
+            if !P::DATAGRAM && !P::QUIC && received.consumed < length {
                 connection.unread = self.input[received.consumed..length].to_vec();
             }
             received
@@ -390,6 +454,7 @@ impl<'a, P: Protocol> Worker<'a, P> {
     }
 
     fn close(&mut self, place: usize) {
+        self.hang_up(place);
         let connection = &mut self.connections[place];
         if connection.state == State::Open {
             self.open -= 1;

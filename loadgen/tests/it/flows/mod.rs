@@ -1,5 +1,7 @@
 //! Scenarios against the shop of `examples/shop.rs`, and against servers that are played here.
 
+mod soak;
+
 #[allow(dead_code, reason = "the example's own main")]
 #[path = "../../../examples/shop.rs"]
 mod shop;

@@ -4,6 +4,8 @@
 //! Bounds of times are lower ones, so that a busy machine changes no verdict, unless an upper one follows from counts.
 
 mod answers;
+#[cfg(feature = "http3")]
+mod http3;
 mod objectives;
 mod openings;
 mod server;
@@ -39,6 +41,9 @@ enum Server {
     Plain(Play),
     /// TLS whose handshakes begin so many milliseconds late.
     LateTls(u64, Play),
+    /// HTTP/3 whose handshakes begin so many milliseconds late.
+    #[cfg(feature = "http3")]
+    Quic(u64, crate::target::Plan),
 }
 
 /// A figure of the JSON, by its pointer (RFC 6901). Below `/kinds` the failures are found by their kinds.
@@ -78,6 +83,10 @@ impl Row {
         let address = match self.server {
             Server::Plain(play) => serve(play),
             Server::LateTls(late, play) => serve_late_tls(play, Duration::from_millis(late), certificate.clone()),
+            #[cfg(feature = "http3")]
+            Server::Quic(late, plan) => {
+                crate::target::QuicServer::start(certificate, Duration::from_millis(late), plan).address
+            }
         };
         let line = self.line.replace("{}", &address.to_string()).replace("{port}", &address.port().to_string());
         let mut words: Vec<String> = line.split_whitespace().map(|word| word.replace('_', " ")).collect();

@@ -4,6 +4,8 @@ mod broker;
 mod datagrams;
 mod many;
 mod protocol;
+#[cfg(feature = "http3")]
+mod quic;
 mod streams;
 mod tls;
 
@@ -16,6 +18,8 @@ use std::time::{Duration, Instant};
 pub(crate) use broker::{Broker, Harm};
 pub(crate) use many::many;
 pub(crate) use protocol::Dialect;
+#[cfg(feature = "http3")]
+pub(crate) use quic::{Act, Deed, HEAD, Place, Plan, QuicServer, answer, answer_after};
 pub(crate) use tls::{Certificate, certificate, serve_tls};
 
 /// The behaviour of a target.

@@ -14,6 +14,14 @@ pub(crate) struct Certificate {
     pub(crate) pem: String,
 }
 
+impl Certificate {
+    /// The configuration of a server that has it.
+    #[cfg(feature = "http3")]
+    pub(crate) fn config(&self) -> ServerConfig {
+        (*self.config).clone()
+    }
+}
+
 /// A certificate for a name.
 pub(crate) fn certificate(name: &str) -> Certificate {
     let made = rcgen::generate_simple_self_signed([name.to_owned()]).unwrap();

@@ -108,13 +108,13 @@ impl Decoder {
         let (index, mut rest) = read_integer(input, if indexed { 6 } else { 4 }).ok_or(Invalid::Truncated)?;
         self.name.clear();
         if index == 0 {
-            rest = read_text(rest, &mut self.name)?;
+            rest = read_text(rest, 7, &mut self.name)?;
         } else {
             let (name, _) = self.table.field(index).ok_or(Invalid::Index(index))?;
             self.name.extend_from_slice(name);
         }
         self.value.clear();
-        rest = read_text(rest, &mut self.value)?;
+        rest = read_text(rest, 7, &mut self.value)?;
         count(size, &self.name, &self.value)?;
         field(&self.name, &self.value);
         if indexed {
@@ -125,15 +125,16 @@ impl Decoder {
     }
 }
 
-fn count(size: &mut usize, name: &[u8], value: &[u8]) -> Result<(), Invalid> {
+/// Adds a field to the size of a header list.
+pub(in crate::codec) fn count(size: &mut usize, name: &[u8], value: &[u8]) -> Result<(), Invalid> {
     *size += name.len() + value.len() + ENTRY_OVERHEAD;
     if *size > MAX_HEADER_LIST { Err(Invalid::TooLarge) } else { Ok(()) }
 }
 
-/// Appends a text, plain or in Huffman code, and gives what is behind it.
-fn read_text<'a>(input: &'a [u8], out: &mut Vec<u8>) -> Result<&'a [u8], Invalid> {
-    let coded = input.first().ok_or(Invalid::Truncated)? & 0b1000_0000 != 0;
-    let (length, rest) = read_integer(input, 7).ok_or(Invalid::Truncated)?;
+/// Appends a text, plain or in Huffman code, whose length begins in the `prefix` low bits, and gives what is behind it.
+pub(in crate::codec) fn read_text<'a>(input: &'a [u8], prefix: u32, out: &mut Vec<u8>) -> Result<&'a [u8], Invalid> {
+    let coded = input.first().ok_or(Invalid::Truncated)? & (1 << prefix) != 0;
+    let (length, rest) = read_integer(input, prefix).ok_or(Invalid::Truncated)?;
     let (text, rest) = rest.split_at_checked(length).ok_or(Invalid::Truncated)?;
     if coded {
         huffman::decode(text, out).ok_or(Invalid::Huffman)?;

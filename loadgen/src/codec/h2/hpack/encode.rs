@@ -143,7 +143,8 @@ fn append_short(out: &mut Vec<u8>, entry: Entry, field: &Field) {
     append_text(out, &field.value);
 }
 
-fn append_text(out: &mut Vec<u8>, text: &[u8]) {
+/// Appends a text behind its length, in Huffman code where that is shorter.
+pub(in crate::codec) fn append_text(out: &mut Vec<u8>, text: &[u8]) {
     let coded = huffman::encoded_length(text);
     if coded < text.len() {
         append_integer(out, 0b1000_0000, 7, coded);

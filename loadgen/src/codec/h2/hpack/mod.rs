@@ -9,12 +9,14 @@ pub(crate) use decode::MAX_HEADER_LIST;
 pub use decode::{Decoder, Invalid};
 pub use encode::{Block, Field, Form};
 pub(crate) use encode::{append_literal, append_table_size};
+#[cfg(feature = "http3")]
+pub(in crate::codec) use {decode::count, decode::read_text, encode::append_text};
 
 /// The table size that both sides begin with (RFC 9113, 6.5.2).
 pub(crate) const DEFAULT_TABLE_SIZE: usize = 4096;
 
 /// Appends a number behind the `prefix` low bits of `first` (RFC 7541, 5.1).
-fn append_integer(out: &mut Vec<u8>, first: u8, prefix: u32, value: usize) {
+pub(in crate::codec) fn append_integer(out: &mut Vec<u8>, first: u8, prefix: u32, value: usize) {
     let most = (1_usize << prefix) - 1;
     if value < most {
         out.push(first | value as u8);
@@ -31,7 +33,7 @@ fn append_integer(out: &mut Vec<u8>, first: u8, prefix: u32, value: usize) {
 
 /// Reads a number from the `prefix` low bits of the first byte on, and gives what is behind it. None if it is cut off, or
 /// longer than any length or index can be.
-fn read_integer(input: &[u8], prefix: u32) -> Option<(usize, &[u8])> {
+pub(in crate::codec) fn read_integer(input: &[u8], prefix: u32) -> Option<(usize, &[u8])> {
     let (&first, mut rest) = input.split_first()?;
     let most = (1_u32 << prefix) - 1;
     let mut value = u64::from(u32::from(first) & most);

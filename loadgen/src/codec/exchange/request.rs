@@ -1,19 +1,36 @@
 //! Requests as header blocks and bodies.
 
-use crate::codec::h2::hpack::{Block, Field, append_literal};
+use std::fmt::Debug;
+
+use crate::codec::h2::hpack::Field;
 use crate::codec::http1::{HttpRequest, Parts};
 use crate::workload::{Source, Subjects, Template};
 
-/// Fields of HTTP/1.1's connections, which HTTP/2 does not have (RFC 9113, 8.2.2).
+/// Fields of HTTP/1.1's connections, which later versions do not have (RFC 9113, 8.2.2; RFC 9114, 4.2).
 const OF_CONNECTIONS: [&str; 5] = ["connection", "keep-alive", "proxy-connection", "transfer-encoding", "upgrade"];
+
+/// The coding of header fields: HPACK of HTTP/2, or QPACK of HTTP/3.
+pub(in crate::codec) trait Coding: Debug + Send + Sync {
+    /// Fields that are known before the run.
+    type Block: Debug + Default + Send + Sync;
+
+    /// The version of HTTP.
+    const VERSION: &'static str;
+
+    /// The block of these fields, in this order.
+    fn block(fields: &[Field]) -> Self::Block;
+
+    /// Appends a field that is new with every request.
+    fn append_literal(out: &mut Vec<u8>, name: &str, value: &[u8]);
+}
 
 /// A request, prepared.
 #[derive(Debug)]
-pub(super) struct Prepared {
+pub(in crate::codec) struct Prepared<C: Coding> {
     pub(super) name: String,
     pub(super) is_head: bool,
-    pub(super) has_key: bool,
-    pub(super) block: Block,
+    pub(in crate::codec) has_key: bool,
+    pub(in crate::codec) block: C::Block,
     /// The path, if it differs from request to request.
     path: Option<Template>,
     /// Fields whose values differ from request to request.
@@ -32,7 +49,11 @@ enum Body {
 }
 
 /// Prepares the requests of a mix, which share the server's header table.
-pub(super) fn prepare(requests: &[HttpRequest], tls: bool, subjects: &Subjects) -> Result<Vec<Prepared>, String> {
+pub(super) fn prepare<C: Coding>(
+    requests: &[HttpRequest],
+    tls: bool,
+    subjects: &Subjects,
+) -> Result<Vec<Prepared<C>>, String> {
     let mut prepared = Vec::new();
     let mut lists = Vec::new();
     for request in requests {
@@ -42,12 +63,12 @@ pub(super) fn prepare(requests: &[HttpRequest], tls: bool, subjects: &Subjects) 
     }
     share(&mut lists);
     for (request, fields) in prepared.iter_mut().zip(&lists) {
-        request.block = Block::new(fields);
+        request.block = C::block(fields);
     }
     Ok(prepared)
 }
 
-fn one(request: &HttpRequest, tls: bool, subjects: &Subjects) -> Result<(Vec<Field>, Prepared), String> {
+fn one<C: Coding>(request: &HttpRequest, tls: bool, subjects: &Subjects) -> Result<(Vec<Field>, Prepared<C>), String> {
     let Parts { method, path, headers, body, expected } = request.parts();
     let scheme = if tls { "https" } else { "http" };
     let mut fields = vec![Field::own(":method", method), Field::own(":scheme", scheme)];
@@ -60,7 +81,7 @@ fn one(request: &HttpRequest, tls: bool, subjects: &Subjects) -> Result<(Vec<Fie
         let name = name.to_ascii_lowercase();
         let value = Template::new(value);
         if OF_CONNECTIONS.contains(&name.as_str()) {
-            return Err(format!("the header {name} is one of HTTP/1.1, which HTTP/2 does not have"));
+            return Err(format!("the header {name} is one of HTTP/1.1, which {} does not have", C::VERSION));
         }
         match value.as_text() {
             Some(value) if name == "host" => fields.push(Field::own(":authority", value)),
@@ -87,7 +108,7 @@ fn one(request: &HttpRequest, tls: bool, subjects: &Subjects) -> Result<(Vec<Fie
     let has_key = templates.chain(expected).any(Template::has_key);
     let path = path.as_text().is_none().then_some(path);
     let (name, is_head, expected) = (request.name().to_owned(), method == "HEAD", expected.cloned());
-    Ok((fields, Prepared { name, is_head, has_key, block: Block::default(), path, varying, body, expected }))
+    Ok((fields, Prepared { name, is_head, has_key, block: C::Block::default(), path, varying, body, expected }))
 }
 
 /// Marks the fields that all requests have, if they have them in the same order.
@@ -124,17 +145,17 @@ impl Body {
 
 /// Buffers that are filled anew for each request.
 #[derive(Debug, Default)]
-pub(super) struct Scratch {
+pub(in crate::codec) struct Scratch {
     path: Vec<u8>,
     fields: Vec<u8>,
     body: Vec<u8>,
     value: Vec<u8>,
 }
 
-impl Prepared {
+impl<C: Coding> Prepared<C> {
     /// Makes what is new with this request: the path's field, other fields, and the body.
     #[inline]
-    pub(super) fn fill<'a>(
+    pub(in crate::codec) fn fill<'a>(
         &'a self,
         key: u64,
         subjects: &Subjects,
@@ -147,12 +168,12 @@ impl Prepared {
         if let Some(template) = &self.path {
             value.clear();
             template.append(key, subjects, source, value);
-            append_literal(path, ":path", value);
+            C::append_literal(path, ":path", value);
         }
         for (name, template) in &self.varying {
             value.clear();
             template.append(key, subjects, source, value);
-            append_literal(fields, name, value);
+            C::append_literal(fields, name, value);
         }
         let body = match &self.body {
             Body::Fixed(bytes) => bytes,
@@ -160,7 +181,7 @@ impl Prepared {
                 body.clear();
                 template.append(key, subjects, source, body);
                 if matches!(self.body, Body::Varying(_)) {
-                    append_literal(fields, "content-length", body.len().to_string().as_bytes());
+                    C::append_literal(fields, "content-length", body.len().to_string().as_bytes());
                 }
                 body
             }
