@@ -30,6 +30,8 @@ pub(super) struct Context<'i, 'o> {
     pub(super) distances: &'o RefCell<Distances>,
     /// The clock of a query that is watched.
     pub(super) clock: Option<fn() -> u64>,
+    /// Says of which documents the query is.
+    pub(super) keeps: Option<&'o dyn Fn(&[u8]) -> bool>,
 }
 
 impl<'i> Context<'i, '_> {
