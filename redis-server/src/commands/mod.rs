@@ -46,7 +46,7 @@ pub(crate) use server::end_hot_keys_if_due;
 #[cfg(feature = "search")]
 const GATHER: Gather = search::gather;
 #[cfg(not(feature = "search"))]
-const GATHER: Gather = |_, _, _| Ok(Vec::new());
+const GATHER: Gather = |_, _, _, _| Ok(Vec::new());
 
 use crate::commands::definition::Family;
 use crate::exec::core::Gather;

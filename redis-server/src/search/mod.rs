@@ -88,6 +88,17 @@ impl Kept {
         if self.version > 0 {
             take(&[b"FT._DEFINE", b"VERSION", self.version.to_string().as_bytes()]);
         }
+    }
+
+    /// [`Self::commands`] without the version.
+    pub fn definitions(&self, mut take: impl FnMut(&[&[u8]])) {
+        for words in &self.catalog {
+            take(&words.iter().map(|word| &**word).collect::<Vec<_>>());
+        }
+        for (name, words) in &self.dictionaries {
+            let head: [&[u8]; 2] = [b"FT.DICTADD", name];
+            take(&head.into_iter().chain(words.iter().map(|word| &**word)).collect::<Vec<_>>());
+        }
         for (name, suggestions) in &self.suggestions {
             for suggestion in suggestions.iter() {
                 let score = suggestion.score.to_string();
@@ -97,19 +108,6 @@ impl Kept {
                 }
                 take(&words);
             }
-        }
-    }
-}
-
-impl Kept {
-    /// Calls `take` with each command that makes the indexes, aliases and dictionaries anew.
-    pub fn definitions(&self, mut take: impl FnMut(&[&[u8]])) {
-        for words in &self.catalog {
-            take(&words.iter().map(|word| &**word).collect::<Vec<_>>());
-        }
-        for (name, words) in &self.dictionaries {
-            let head: [&[u8]; 2] = [b"FT.DICTADD", name];
-            take(&head.into_iter().chain(words.iter().map(|word| &**word)).collect::<Vec<_>>());
         }
     }
 

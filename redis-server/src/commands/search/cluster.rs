@@ -10,12 +10,12 @@ use super::load::Loader;
 use super::lookup;
 use super::wire::{Reader, Writer};
 use super::words::Words;
-use super::{aggregate, catalog, hybrid, info, pipeline, profile, spell};
+use super::{aggregate, catalog, hybrid, info, legacy, pipeline, profile, spell};
 use crate::clients::acl::Context;
-use crate::clients::client::Part;
-use crate::command::{Args, Flags, OwnedArgs, Result};
+use crate::clients::client::{Client, Part};
+use crate::command::{Args, Flags, OwnedArgs, Result, Row};
 use crate::exec::core::resolve::resolve;
-use crate::exec::core::{Call, Ctx, Handler, RunHere, Worker};
+use crate::exec::core::{Call, Ctx, Handler, Instance, RunHere, Worker};
 use crate::exec::run::permission;
 use crate::exec::run::slow::call::send;
 use crate::exec::search::definitions;
@@ -29,6 +29,7 @@ const GRACE: u64 = 1000;
 /// Has the nodes of the cluster do their parts of a call.
 pub(in crate::commands) fn gather(
     worker: &Worker,
+    client: &mut Client,
     call: &Call<'_>,
     run_here: &mut RunHere<'_>,
 ) -> Result<Vec<Vec<u8>>> {
@@ -36,7 +37,10 @@ pub(in crate::commands) fn gather(
     let words: Vec<&[u8]> = call.args.iter().collect();
     match call.row.name().as_str() {
         "ft._sync" => definitions::catch_up(instance, run_here),
-        "ft._propose" => definitions::lead(instance, &words[1..], run_here),
+        "ft._propose" => {
+            inner(instance, client, call.args.from(1), worker.now_ms())?;
+            definitions::lead(instance, &words[1..], run_here)
+        }
         "ft.config|set" => {
             shards::tell_all(instance, &[&[b"FT._SHARD".as_slice(), b"2"], words.as_slice()].concat(), run_here)
         }
@@ -122,29 +126,35 @@ pub(super) fn sync(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
 
 /// `FT._PROPOSE command …`: changes definitions as the leader of the cluster.
 pub(super) fn propose(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
-    permitted(cx, args.from(1))?;
     changed(cx, args, |_, _| Err(Error::Static("TRYAGAIN This node does not lead the cluster")))
 }
 
-/// Refuses a client that must not run the call that stands inside of another one, unless it was judged before.
-fn permitted(cx: &mut Ctx<'_>, args: Args<'_>) -> Result<&'static crate::command::Row> {
-    let instance = cx.instance();
+/// The row of a call that stands inside of another one.
+///
+/// # Errors
+/// The client must not run the call, or it has no parts.
+fn inner(instance: &Instance, client: &mut Client, args: Args<'_>, now: u64) -> Result<&'static Row> {
     let row = resolve(instance, args)?;
     if !row.command.gathers || !row.command.accepts(args.len()) {
         return Err(Error::Static("ERR Such a command has no parts"));
     }
-    let now = cx.now();
-    if !matches!(cx.client.part, Part::Own)
-        && permission::check(instance, cx.client, row, args, Context::Toplevel, now).is_err()
-    {
+    // The user of a part was judged at the node that was asked.
+    let is_judged = matches!(client.part, Part::Own);
+    if !is_judged && permission::check(instance, client, row, args, Context::Toplevel, now).is_err() {
         let name = row.name();
         return Err(Error::Message(format!("NOPERM User has no permissions to run the '{name}' command")));
     }
     Ok(row)
 }
 
+/// [`inner`] of a handler's call. A file and a primary are not judged.
+fn permitted(cx: &mut Ctx<'_>, args: Args<'_>) -> Result<&'static Row> {
+    let (instance, now) = (cx.instance(), cx.now());
+    if cx.is_told_by_others() { resolve(instance, args) } else { inner(instance, cx.client, args, now) }
+}
+
 /// Runs a call inside of another one, which is this node's part.
-fn run_own(cx: &mut Ctx<'_>, row: &crate::command::Row, args: Args<'_>) -> Result {
+fn run_own(cx: &mut Ctx<'_>, row: &Row, args: Args<'_>) -> Result {
     let part = std::mem::replace(&mut cx.client.part, Part::Own);
     let result = (cx.instance().handlers[usize::from(row.id)])(cx, args);
     cx.client.part = part;
@@ -201,13 +211,13 @@ pub(super) fn define(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
 /// Has the catalog become that of these commands. Indexes that are the same stay as they are.
 fn become_equal(cx: &mut Ctx<'_>, wanted: Vec<Command>) {
     let is = |words: &Command, name: &[u8]| words[0].eq_ignore_ascii_case(name);
+    let is_of_index =
+        |words: &Command| ![&b"FT.ALIASADD"[..], b"FT.DICTADD", b"FT.SUGADD"].iter().any(|name| is(words, name));
     let (mut run, mut kept) = (Vec::<Command>::new(), Vec::new());
     for index in cx.instance().search.indexes() {
         let mut of_index = Vec::new();
         for words in wanted.iter().filter(|words| words.len() > 1 && *words[1] == *index.name()) {
-            if !is(words, b"FT.ALIASADD") && !is(words, b"FT.DICTADD") {
-                of_index.push(words.clone());
-            }
+            of_index.extend(is_of_index(words).then(|| words.clone()));
         }
         let has = index.definition().commands.clone();
         if of_index.starts_with(&has) {
@@ -228,8 +238,9 @@ fn become_equal(cx: &mut Ctx<'_>, wanted: Vec<Command>) {
         let words = cx.instance().search.dictionary(&name).map(|words| words.iter().cloned().collect::<Vec<_>>());
         run.push([vec![Box::from(b"FT.DICTDEL".as_slice()), name], words.unwrap_or_default()].concat());
     }
+    cx.instance().search.with_suggestions(std::collections::BTreeMap::clear);
     let is_kept = |words: &&Command| {
-        let is_of_index = !is(words, b"FT.ALIASADD") && !is(words, b"FT.DICTADD");
+        let is_of_index = is_of_index(words);
         words.len() > 1 && !(is_of_index && kept.contains(&words[1]))
     };
     // Aliases go before the index that they name, and come behind it.
@@ -286,7 +297,7 @@ pub(super) fn shard(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     Ok(())
 }
 
-fn part(cx: &mut Ctx<'_>, row: &crate::command::Row, args: Args<'_>, share: &Share, writer: &mut Writer) -> Result {
+fn part(cx: &mut Ctx<'_>, row: &Row, args: Args<'_>, share: &Share, writer: &mut Writer) -> Result {
     let has = |id: &[u8]| share.has(id);
     let keeps: Option<&dyn Fn(&[u8]) -> bool> = if share.has_foreign_keys { Some(&has) } else { None };
     match row.name().as_str() {
@@ -305,6 +316,7 @@ fn part(cx: &mut Ctx<'_>, row: &crate::command::Row, args: Args<'_>, share: &Sha
         "ft.spellcheck" => spell::part(cx, args, writer),
         "ft.info" => info::part(cx, args, writer),
         "ft.profile" => profile::part(cx, args, keeps, writer),
+        "ft.get" | "ft.mget" => legacy::part(cx, args, writer),
         _ => run_own(cx, row, args),
     }
 }

@@ -106,10 +106,10 @@ pub(super) static FAMILY: Family = Family { group: "search", category: Categorie
     query(cmd("ft.dropindex", -2, |cx, args| changed(cx, args, create::drop_index),     WRITE, &[])).gathers(),
     query(cmd("ft.explain",   -3, explain::explain,       READ,  &[])),
     query(cmd("ft.explaincli", -3, explain::explain_cli,  READ,  &[])),
-    query(cmd("ft.get",        3, legacy::get,            READ,  &[])),
+    query(cmd("ft.get",        3, legacy::get,            READ,  &[])).gathers(),
     query(cmd("ft.hybrid",    -3, hybrid::hybrid,         READ,  &[])).gathers(),
     query(cmd("ft.info",       2, info::info,             READ,  &[])).gathers(),
-    query(cmd("ft.mget",      -3, legacy::mget,           READ,  &[])),
+    query(cmd("ft.mget",      -3, legacy::mget,           READ,  &[])).gathers(),
     query(cmd("ft.profile",   -5, profile::profile,       READ,  &[])).gathers(),
     cmd("ft.safeadd",         -4, legacy::add,            GROW,  &[write(2).flags("RW update")]),
     query(cmd("ft.search",    -3, find::search,           READ,  &[])).gathers(),
@@ -122,8 +122,8 @@ pub(super) static FAMILY: Family = Family { group: "search", category: Categorie
 /// The commands of suggestions.
 #[rustfmt::skip]
 pub(super) static SUGGESTIONS: Family = Family { group: "suggestion", category: Categories::SEARCH, commands: &[
-    cmd("ft.sugadd", -4, suggest::add, GROW,  &[]).locks(Footprint::Free),
-    cmd("ft.sugdel",  3, suggest::del, WRITE, &[]).locks(Footprint::Free),
+    cmd("ft.sugadd", -4, |cx, args| changed(cx, args, suggest::add), GROW,  &[]).locks(Footprint::Free).gathers(),
+    cmd("ft.sugdel",  3, |cx, args| changed(cx, args, suggest::del), WRITE, &[]).locks(Footprint::Free).gathers(),
     query(cmd("ft.sugget", -3, suggest::get, READ, &[])),
     cmd("ft.suglen",  2, suggest::len, READ,  &[]).locks(Footprint::Free),
 ] };

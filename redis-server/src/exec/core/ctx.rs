@@ -31,7 +31,7 @@ pub type RunHere<'r> = dyn FnMut(&[&[u8]]) -> Vec<u8> + 'r;
 
 /// Has the nodes of a cluster do their parts of a call. It runs outside of the execution gate, because it waits for other nodes, which may wait for
 /// this one.
-pub type Gather = fn(&Worker, &Call<'_>, &mut RunHere<'_>) -> Result<Vec<Vec<u8>>>;
+pub type Gather = fn(&Worker, &mut Client, &Call<'_>, &mut RunHere<'_>) -> Result<Vec<Vec<u8>>>;
 
 /// The commands of a server.
 #[derive(Clone, Copy, Debug)]

@@ -6,12 +6,13 @@
 //! - Each primary asks for the version of another one every second. So a node that comes, or was down, learns what it has missed.
 //! - A leader adopts a higher version before it makes a change: a new leader may have missed something.
 
+use std::io::ErrorKind;
 use std::sync::atomic::Ordering::Relaxed;
 use std::thread;
 use std::time::Duration;
 
 use super::shards::{address, refusal, unreachable};
-use crate::cluster::{NOBODY, Routing};
+use crate::cluster::{NOBODY, NodeId, Routing};
 use crate::command::Result;
 use crate::exec::core::clock::steady_ms;
 use crate::exec::core::links::{Address, Answer, Link};
@@ -21,8 +22,9 @@ use crate::protocol::error::Error;
 /// How often a node asks for the leader, and the pause in between: roles change.
 const TRIES: usize = 50;
 const PAUSE: Duration = Duration::from_millis(100);
-/// How long a node may take for a change, in milliseconds.
-const PATIENCE: u64 = 10_000;
+/// How long the leader may take for a change, and another node for its part, in milliseconds.
+const LEADER: u64 = 30_000;
+const MEMBER: u64 = 10_000;
 /// The time between two looks at the version of another node, in milliseconds.
 const PERIOD: u64 = 1000;
 /// The bits of a version that name the leader which made it: leaders of two clusters that become one have counted alike.
@@ -64,10 +66,11 @@ pub(crate) fn change(instance: &Instance, words: &[&[u8]], run_here: &mut RunHer
         let request = [&[b"FT._PROPOSE".as_slice()], words].concat();
         let failed = || unreachable(&routing, leader);
         let address = address(instance, &routing, leader).ok_or_else(failed)?;
+        let name = routing.node(leader).ok_or_else(failed)?.id;
         // A connection that was kept may be closed, and a call that may have run is not repeated.
         let mut link = instance.links.fresh(&instance.config, &address).map_err(|_| failed())?;
         link.send(&request).map_err(|_| failed())?;
-        match listen(instance, &mut link).map_err(|_| failed())? {
+        match listen(instance, &mut link, name, LEADER).map_err(|_| failed())? {
             Answer::Line(line) if line.starts_with(b"-TRYAGAIN") => thread::sleep(PAUSE),
             answer => return Ok(vec![encoded(answer)]),
         }
@@ -78,9 +81,11 @@ pub(crate) fn change(instance: &Instance, words: &[&[u8]], run_here: &mut RunHer
     Err(Error::Static("TRYAGAIN The leader of the cluster changes"))
 }
 
-fn listen(instance: &Instance, link: &mut Link) -> std::io::Result<Answer> {
+/// Waits for a node's answer, as long as the node is there.
+fn listen(instance: &Instance, link: &mut Link, node: NodeId, time: u64) -> std::io::Result<Answer> {
     let began = steady_ms();
-    link.answer(&|| steady_ms().saturating_sub(began) < PATIENCE && !instance.is_ending())
+    let is_there = || instance.cluster.routing().nodes.iter().any(|known| known.id == node && !known.has_failed);
+    link.answer(&|| steady_ms().saturating_sub(began) < time && !instance.is_ending() && is_there())
 }
 
 fn encoded(answer: Answer) -> Vec<u8> {
@@ -104,8 +109,10 @@ pub(crate) fn lead(instance: &Instance, words: &[&[u8]], run_here: &mut RunHere<
     let others = others(&routing);
     // A node that cannot be reached asks when it can.
     let versions = ask_each(instance, &routing, &others, &[b"FT._CATALOG", b"VERSION"]);
-    let versions = versions.into_iter().filter_map(|(node, answer)| Some((version_of(&answer.ok()?)?, node)));
-    if let Some((version, node)) = versions.max()
+    let (there, away): (Vec<_>, Vec<_>) = versions.into_iter().partition(|(_, answer)| answer.is_ok());
+    let there = there.into_iter().map(|(node, answer)| (answer.ok().as_ref().and_then(version_of), node));
+    let there: Vec<(Option<u64>, u16)> = there.collect();
+    if let Some((Some(version), node)) = there.iter().max().copied()
         && version > search.version()
     {
         adopt(instance, &routing, node, run_here)?;
@@ -118,8 +125,9 @@ pub(crate) fn lead(instance: &Instance, words: &[&[u8]], run_here: &mut RunHere<
     if reply.starts_with(b"-") {
         return Ok(vec![reply]);
     }
-    let answers = ask_each(instance, &routing, &others, &request);
-    let mut missed = Vec::new();
+    let there: Vec<u16> = there.into_iter().map(|(_, node)| node).collect();
+    let answers = ask_each(instance, &routing, &there, &request);
+    let mut missed: Vec<u16> = away.into_iter().map(|(node, _)| node).collect();
     for (node, answer) in answers {
         match answer {
             Ok(answer) if !is_error(&answer) => {}
@@ -151,7 +159,7 @@ fn ask_each(
     request: &[&[u8]],
 ) -> Vec<(u16, std::io::Result<Answer>)> {
     let send = |node: u16| {
-        let address = address(instance, routing, node).ok_or(std::io::ErrorKind::NotFound)?;
+        let address = address(instance, routing, node).ok_or(ErrorKind::NotFound)?;
         let mut link = instance.links.take(&instance.config, &address)?;
         if link.send(request).is_err() {
             link = instance.links.renew(&instance.config, &address)?;
@@ -160,18 +168,20 @@ fn ask_each(
         Ok((address, link))
     };
     let links: Vec<(u16, std::io::Result<(Address, Link)>)> = nodes.iter().map(|node| (*node, send(*node))).collect();
-    let read = |(address, mut link): (Address, Link)| {
-        let mut answer = listen(instance, &mut link);
-        if answer.is_err() && link.was_kept {
+    let read = |node: u16, (address, mut link): (Address, Link)| {
+        let name = routing.node(node).ok_or(ErrorKind::NotFound)?.id;
+        let mut answer = listen(instance, &mut link, name, MEMBER);
+        let is_closed = matches!(&answer, Err(error) if error.kind() != ErrorKind::TimedOut);
+        if is_closed && link.was_kept {
             link = instance.links.renew(&instance.config, &address)?;
             link.send(request)?;
-            answer = listen(instance, &mut link);
+            answer = listen(instance, &mut link, name, MEMBER);
         }
         let answer = answer?;
         instance.links.put(address, link);
         Ok(answer)
     };
-    links.into_iter().map(|(node, link)| (node, link.and_then(read))).collect()
+    links.into_iter().map(|(node, link)| (node, link.and_then(|link| read(node, link)))).collect()
 }
 
 fn is_error(answer: &Answer) -> bool {

@@ -12,7 +12,7 @@ use rustix::process::Signal;
 
 use super::differ::{self, Kind};
 use super::words;
-use crate::cluster::Node;
+use crate::cluster::{Node, said};
 use crate::support::process::{Process, ask, next_reply};
 use crate::support::resp::{Value, request, take_bare_errors};
 use crate::support::{Random, Stopped, until};
@@ -55,7 +55,9 @@ impl Fleet {
         let single = Process::start(&format!("{name}-single"), &[]);
         let all = single.connect();
         let mut fleet = Self { nodes, links, single, all };
-        fleet.every("FT.CONFIG SET TIMEOUT 0");
+        if settings.iter().all(|(name, _)| *name != "masterauth") {
+            fleet.every("FT.CONFIG SET TIMEOUT 0");
+        }
         fleet
     }
 
@@ -166,6 +168,9 @@ fn fill(fleet: &mut Fleet) {
          v VECTOR FLAT 6 TYPE FLOAT32 DIM 2 DISTANCE_METRIC L2",
     );
     fleet.every("FT.CREATE j ON JSON PREFIX 1 j: SCHEMA $.t AS t TEXT $.n AS n NUMERIC SORTABLE $.g[*] AS g TAG");
+    for line in ["FT.SUGADD names jane 2", "FT.SUGADD names jack 1", "FT.SUGADD names jay 3", "FT.SUGDEL names jay"] {
+        fleet.every(line);
+    }
     let texts = ["red apple", "green apple tree", "blue house", "quick brown fox runs", "old house by the tree"];
     for n in 0..60usize {
         let vector: Vec<u8> = [(n * 37 % 61) as f32, 1.0].iter().flat_map(|part| part.to_le_bytes()).collect();
@@ -235,6 +240,9 @@ const ORDERED: &[&str] = &[
     "FT.CREATE i SCHEMA t TEXT",
     "FT.DROPINDEX none",
     "FT.SYNDUMP i",
+    "FT.GET i h:3",
+    "FT.MGET j j:1 j:2 none j:4",
+    "FT.SUGGET names ja WITHSCORES",
 ];
 
 #[test]
@@ -242,7 +250,7 @@ fn answers_in_both_protocols_are_those_of_one_server() {
     let mut fleet = Fleet::start("search-fan-forms", 1, &[]);
     fill(&mut fleet);
     fleet.wait_for_replicas();
-    until("the replica has the index", || fleet.nodes[3].says("FT._LIST", "j"));
+    until("the replica has the index", || said(&fleet.nodes[3].ask("FT._LIST")).contains('j'));
     for protocol in ["2", "3"] {
         for node in 0..fleet.nodes.len() {
             let is_replica = node == 3;
@@ -285,13 +293,12 @@ fn nearest_documents_of_all_nodes() {
         "FT.SEARCH i '@v:[VECTOR_RANGE 60 $b]=>{$yield_distance_as:d}' SORTBY d RETURN 1 d PARAMS 2 b # DIALECT 2",
         "FT.AGGREGATE i '*=>[KNN 8 @v $b AS d]' LOAD 1 @n SORTBY 2 @n ASC PARAMS 2 b # DIALECT 2",
         "FT.AGGREGATE i '*=>[KNN 8 @v $b AS d]' GROUPBY 0 REDUCE COUNT 0 AS c REDUCE MAX 1 @d AS far PARAMS 2 b # DIALECT 2",
-        "FT.HYBRID i SEARCH @n:[10,20] VSIM @v $b KNN 2 K 6 COMBINE LINEAR 4 ALPHA 0 BETA 1 LOAD 2 @n @__key PARAMS 2 b #",
+        "FT.HYBRID i SEARCH '@n:[10 20]' VSIM @v $b KNN 2 K 6 YIELD_SCORE_AS near LOAD 3 @n @t @near SORTBY 2 @n ASC LIMIT 0 20 PARAMS 2 b #",
+        "FT.HYBRID i SEARCH @g:{g1} VSIM @v $b RANGE 2 RADIUS 50 LOAD 1 @m GROUPBY 1 @m REDUCE COUNT 0 AS c SORTBY 2 @m ASC PARAMS 2 b #",
     ] {
         let bytes: Vec<u8> = [20.25f32, 1.0].iter().flat_map(|part| part.to_le_bytes()).collect();
-        let request: Vec<Vec<u8>> = words(&line.replace("10,20", "10 20"))
-            .into_iter()
-            .map(|word| if word == "#" { bytes.clone() } else { word.into_bytes() })
-            .collect();
+        let request: Vec<Vec<u8>> =
+            words(line).into_iter().map(|word| if word == "#" { bytes.clone() } else { word.into_bytes() }).collect();
         let [here, there] = [send(&mut fleet.links[1], &request), send(&mut fleet.all, &request)].map(without_time);
         assert_eq!(format!("{here:?}"), format!("{there:?}"), "{line}");
         assert!(!here.is_error(), "{line}: {here:?}");
@@ -368,6 +375,7 @@ fn definitions_are_those_of_all_nodes() {
         (0, "FT.CREATE c PREFIX 1 c: SCHEMA t TEXT"),
         (1, "FT.DROPINDEX c"),
         (2, "FT.CONFIG SET MINPREFIX 3"),
+        (1, "FT.SUGADD names jane 1 INCR"),
     ] {
         let reply = fleet.at(node, &words(line));
         assert!(!reply.is_error(), "{line}: {reply:?}");
@@ -375,7 +383,7 @@ fn definitions_are_those_of_all_nodes() {
         assert_eq!(definitions(&mut fleet, 0), definitions(&mut fleet, 2), "{line}");
     }
     let all = definitions(&mut fleet, 0);
-    assert!(fleet.at(0, &["FT.CONFIG", "GET", "MINPREFIX"]).text().contains('3'));
+    assert!(said(&fleet.at(0, &["FT.CONFIG", "GET", "MINPREFIX"])).contains('3'));
     until("the replica has them", || definitions(&mut fleet, 3) == all);
     // One of two that come at the same time wins, everywhere.
     thread::scope(|scope| {
@@ -452,6 +460,7 @@ fn defined(link: &mut TcpStream) -> String {
         text += &format!("{name} {synonyms:?} {:?}\n", ask(link, &["FT.EXPLAIN", &name, query]));
         text += &format!("{:?}\n", ask(link, &["FT.EXPLAIN", &name, "@n:[1 2]"]));
     }
+    text += &format!("{:?}", ask(link, &["FT.SUGGET", "names", "ja", "WITHSCORES"]));
     text + &format!("{:?}", ask(link, &["FT.DICTDUMP", "words"]))
 }
 
@@ -539,35 +548,35 @@ fn rights_transactions_and_passwords() {
             "ACL SETUSER reader on >pw +ft.search +ft.create %R~*",
             "ACL SETUSER narrow on >pw +ft.search %R~h:*",
             "ACL SETUSER inner on >pw +ft._shard +ft._define +ft._propose %R~*",
-            "ACL SETUSER node on",
         ] {
             assert_eq!(fleet.at(node, &words(line)).text(), "OK", "{line}");
         }
     }
+    fleet.every("FT.CONFIG SET TIMEOUT 0");
     fill(&mut fleet);
     for node in 0..3 {
         assert_eq!(fleet.at(node, &words("ACL SETUSER default resetpass >other")).text(), "OK");
     }
-    let mut said = |user: &str, line: &str| {
+    let as_user = |user: &str, line: &str| {
         let mut link = fleet.nodes[1].connect();
         assert_eq!(ask(&mut link, &["AUTH", user, "pw"]).text(), "OK");
-        format!("{:?}", ask(&mut link, &words(line).iter().map(String::as_str).collect::<Vec<_>>()))
+        said(&ask(&mut link, &words(line).iter().map(String::as_str).collect::<Vec<_>>()))
     };
-    assert_eq!(said("reader", "FT.SEARCH i * LIMIT 0 0"), format!("{:?}", Value::Array(vec![Value::Int(60)])));
-    assert!(said("narrow", "FT.SEARCH i *").contains("NOPERM"));
-    assert!(said("reader", "FT.AGGREGATE i *").contains("NOPERM"));
-    assert!(said("reader", "FT._SHARD 2 FT.SEARCH i *").contains("NOPERM"));
+    assert_eq!(as_user("reader", "FT.SEARCH i * LIMIT 0 0"), "60");
+    assert!(as_user("narrow", "FT.SEARCH i *").contains("NOPERM"));
+    assert!(as_user("reader", "FT.AGGREGATE i *").contains("NOPERM"));
+    assert!(as_user("reader", "FT._SHARD 2 FT.SEARCH i *").contains("NOPERM"));
     for line in ["FT._SHARD 2 FT.SEARCH i *", "FT._PROPOSE FT.DROPINDEX i", "FT._DEFINE APPLY 0 1 FT.DROPINDEX i"] {
-        let reply = said("inner", line);
+        let reply = as_user("inner", line);
         assert!(reply.contains("NOPERM") || reply.contains("BEHIND"), "{line}: {reply}");
     }
-    assert!(said("inner", "FT._SHARD 2 SET h:1 x").contains("Such a command has no parts"));
+    assert!(as_user("inner", "FT._SHARD 2 SET h:1 x").contains("Such a command has no parts"));
     // Nothing waits for other nodes while it is alone.
     let mut link = fleet.nodes[0].connect();
     ask(&mut link, &["AUTH", "other"]);
     ask(&mut link, &["MULTI"]);
     ask(&mut link, &["FT.SEARCH", "i", "*"]);
-    assert!(format!("{:?}", ask(&mut link, &["EXEC"])).contains("Cannot perform"));
+    assert!(said(&ask(&mut link, &["EXEC"])).contains("Cannot perform"));
     let script = ask(&mut link, &["EVAL", "return redis.call('FT.SEARCH','i','*')", "0"]);
     assert!(script.text().contains("Cannot block"), "{script:?}");
 }

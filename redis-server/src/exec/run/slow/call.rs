@@ -33,7 +33,7 @@ fn run_call(worker: &Worker, mut client: Client, row: &'static Row, args: OwnedA
     let run = || {
         threads::panic_point();
         if gathers(worker, &call) {
-            client.part = gather(worker, &client, &call);
+            client.part = gather(worker, &mut client, &call);
         }
         run_marked(worker, &mut client, call, &mut reply)
     };
@@ -47,19 +47,19 @@ fn run_call(worker: &Worker, mut client: Client, row: &'static Row, args: OwnedA
 }
 
 /// Has the nodes of the cluster do their parts of a call. This one does its part in the gate; the wait for the others is outside.
-fn gather(worker: &Worker, client: &Client, call: &Call<'_>) -> Part {
-    let instance = &worker.instance;
+fn gather(worker: &Worker, client: &mut Client, call: &Call<'_>) -> Part {
+    let (instance, identity) = (&worker.instance, client.identity.clone());
     let mut run_here = |words: &[&[u8]]| {
         let mut reply = Reply::default();
         let args = words.iter().copied().collect::<OwnedArgs>();
         let Some(row) = instance.registry.lookup(words[0]) else { return Vec::new() };
         let mut own = worker.nobody();
-        own.identity = client.identity.clone();
+        own.identity = identity.clone();
         own.part = Part::Own;
         run_marked(worker, &mut own, Call { row, args: args.args() }, &mut reply);
         reply.to_vec()
     };
-    Part::Gathered((instance.gather)(worker, call, &mut run_here))
+    Part::Gathered((instance.gather)(worker, client, call, &mut run_here))
 }
 
 /// Runs a call among the workers; returns what it waits for.
