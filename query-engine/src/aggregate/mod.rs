@@ -10,7 +10,7 @@ mod steps;
 use std::fmt;
 
 pub use hybrid::{Answers, Fused, Fusion, Hybrid, ScoreNames};
-pub use parts::Part;
+pub use parts::{Part, PartRow};
 pub use reducers::{Reducer, ReducerKind};
 pub use rows::Rows;
 use rows::Table;

@@ -13,13 +13,16 @@ use crate::query::Query;
 /// The column with the ids of documents. No property has this name.
 pub(super) const ID: &str = "\0id";
 
+/// A document's id and its properties; `None` is one that the document lacks.
+pub type PartRow = (Arc<[u8]>, Vec<Option<Datum>>);
+
 /// The rows of one index' documents before any step.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Part {
     /// The names of properties.
     pub columns: Vec<String>,
-    /// Documents with their properties; `None` is one that the document lacks.
-    pub rows: Vec<(Arc<[u8]>, Vec<Option<Datum>>)>,
+    /// The rows.
+    pub rows: Vec<PartRow>,
     /// Documents that were found and are no row, because the first step would not leave them.
     pub left_out: u64,
     /// The query was ended by [`SearchOptions::is_over`].

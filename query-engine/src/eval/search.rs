@@ -52,6 +52,9 @@ pub struct DistanceOrder<'o> {
     pub ascending: bool,
 }
 
+/// Says of which documents a query is, by their ids.
+pub type Keep<'o> = dyn Fn(&[u8]) -> bool + 'o;
+
 /// Gives a field's value by a document's id.
 pub type Load<'o> = dyn Fn(&[u8]) -> SortKey + 'o;
 
@@ -91,7 +94,7 @@ pub struct SearchOptions<'o> {
     /// Watches the query.
     pub profiler: Option<&'o Profiler>,
     /// Leaves only documents of which it returns `true`, by their ids; the nearest ones are looked for among these.
-    pub keeps: Option<&'o dyn Fn(&[u8]) -> bool>,
+    pub keeps: Option<&'o Keep<'o>>,
 }
 
 impl Default for SearchOptions<'_> {

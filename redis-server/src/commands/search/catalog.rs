@@ -82,11 +82,11 @@ pub(super) fn shapes(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
 
 /// `FT.TAGVALS index field`
 pub(super) fn tag_values(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
-    let values: BTreeSet<Box<[u8]>> = match cluster::parts(cx, args)? {
+    let values: BTreeSet<Box<[u8]>> = match cluster::all_parts(cx, args)? {
         None => tags(cx, args)?.into_iter().collect(),
         Some(parts) => {
             let mut values = BTreeSet::new();
-            for part in parts.iter().filter(|part| !part.is_empty()) {
+            for part in &parts {
                 values.extend(Reader::new(part).list(|reader| Ok(Box::from(reader.text()?)))?);
             }
             values

@@ -5,9 +5,12 @@
 
 use std::sync::atomic::Ordering::Relaxed;
 
+use query_engine::Keep;
+
 use super::find::{self, Watch};
 use super::load::Loader;
 use super::lookup;
+use super::query::TIME_IS_OVER;
 use super::wire::{Reader, Writer};
 use super::words::Words;
 use super::{aggregate, catalog, hybrid, info, legacy, pipeline, profile, spell};
@@ -82,6 +85,16 @@ pub(super) fn parts(cx: &mut Ctx<'_>, args: Args<'_>) -> Result<Option<Vec<Vec<u
     }
 }
 
+/// [`parts`] of an answer that cannot be partial.
+///
+/// # Errors
+/// As [`parts`], or a node is late.
+pub(super) fn all_parts(cx: &mut Ctx<'_>, args: Args<'_>) -> Result<Option<Vec<Vec<u8>>>> {
+    let parts = parts(cx, args)?;
+    let is_late = parts.iter().flatten().any(Vec::is_empty);
+    if is_late { Err(TIME_IS_OVER) } else { Ok(parts) }
+}
+
 /// Runs a call that changes definitions, unless the leader of the cluster has done so.
 pub(super) fn changed(cx: &mut Ctx<'_>, args: Args<'_>, change: Handler) -> Result {
     match parts(cx, args)? {
@@ -153,6 +166,13 @@ fn permitted(cx: &mut Ctx<'_>, args: Args<'_>) -> Result<&'static Row> {
     if cx.is_told_by_others() { resolve(instance, args) } else { inner(instance, cx.client, args, now) }
 }
 
+/// [`permitted`] of a call that changes definitions.
+fn definition(cx: &mut Ctx<'_>, args: Args<'_>) -> Result<&'static Row> {
+    let row = permitted(cx, args)?;
+    let is_definition = row.command.flags.has(Flags::WRITE) && row.command.gathers && row.command.accepts(args.len());
+    if is_definition { Ok(row) } else { Err(Error::Static("ERR Such a command defines nothing")) }
+}
+
 /// Runs a call inside of another one, which is this node's part.
 fn run_own(cx: &mut Ctx<'_>, row: &Row, args: Args<'_>) -> Result {
     let part = std::mem::replace(&mut cx.client.part, Part::Own);
@@ -175,7 +195,7 @@ pub(super) fn define(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
             if !is_told && known != from {
                 return Err(Error::Message(format!("BEHIND The definitions of this node have the version {known}")));
             }
-            let row = permitted(cx, args.from(4))?;
+            let row = definition(cx, args.from(4))?;
             run_own(cx, row, args.from(4))?;
             cx.instance().search.set_version(to);
             cx.count_changes(1);
@@ -188,7 +208,9 @@ pub(super) fn define(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
         () if args.is(1, "ALL") && args.len() == 3 => {
             let mut reader = Reader::new(args.at(2));
             let newer = reader.number()?;
-            let commands = reader.list(|reader| reader.list(|reader| Ok(Box::from(reader.text()?))))?;
+            let mut commands: Vec<Command> =
+                reader.list(|reader| reader.list(|reader| Ok(Box::from(reader.text()?))))?;
+            commands.retain(|words| words.len() > 1);
             if newer > cx.instance().search.version() || is_told {
                 become_equal(cx, commands);
                 cx.instance().search.set_version(newer);
@@ -216,7 +238,7 @@ fn become_equal(cx: &mut Ctx<'_>, wanted: Vec<Command>) {
     let (mut run, mut kept) = (Vec::<Command>::new(), Vec::new());
     for index in cx.instance().search.indexes() {
         let mut of_index = Vec::new();
-        for words in wanted.iter().filter(|words| words.len() > 1 && *words[1] == *index.name()) {
+        for words in wanted.iter().filter(|words| *words[1] == *index.name()) {
             of_index.extend(is_of_index(words).then(|| words.clone()));
         }
         let has = index.definition().commands.clone();
@@ -241,16 +263,16 @@ fn become_equal(cx: &mut Ctx<'_>, wanted: Vec<Command>) {
     cx.instance().search.with_suggestions(std::collections::BTreeMap::clear);
     let is_kept = |words: &&Command| {
         let is_of_index = is_of_index(words);
-        words.len() > 1 && !(is_of_index && kept.contains(&words[1]))
+        !(is_of_index && kept.contains(&words[1]))
     };
     // Aliases go before the index that they name, and come behind it.
     run.sort_by_key(|words| !is(words, b"FT.ALIASDEL"));
     run.extend(wanted.iter().filter(is_kept).cloned());
     for words in run {
         let args: OwnedArgs = words.iter().map(|word| &**word).collect();
-        let Ok(row) = resolve(cx.instance(), args.args()) else { continue };
         let mark = cx.reply.mark();
-        if let Err(error) = run_own(cx, row, args.args()) {
+        let made = definition(cx, args.args()).and_then(|row| run_own(cx, row, args.args()));
+        if let Err(error) = made {
             tracing::warn!("a definition of the cluster: {error}");
         }
         cx.reply.truncate(mark);
@@ -299,7 +321,7 @@ pub(super) fn shard(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
 
 fn part(cx: &mut Ctx<'_>, row: &Row, args: Args<'_>, share: &Share, writer: &mut Writer) -> Result {
     let has = |id: &[u8]| share.has(id);
-    let keeps: Option<&dyn Fn(&[u8]) -> bool> = if share.has_foreign_keys { Some(&has) } else { None };
+    let keeps: Option<&Keep<'_>> = if share.has_foreign_keys { Some(&has) } else { None };
     match row.name().as_str() {
         "ft.search" => searched(cx, args, keeps, writer),
         "ft.aggregate" => {
@@ -322,7 +344,7 @@ fn part(cx: &mut Ctx<'_>, row: &Row, args: Args<'_>, share: &Share, writer: &mut
 }
 
 /// The best hits of this node, as many as the answer may have.
-fn searched(cx: &mut Ctx<'_>, args: Args<'_>, keeps: Option<&dyn Fn(&[u8]) -> bool>, writer: &mut Writer) -> Result {
+fn searched(cx: &mut Ctx<'_>, args: Args<'_>, keeps: Option<&Keep<'_>>, writer: &mut Writer) -> Result {
     let index = lookup::found(cx, args)?;
     let mut request = find::Request::parse(cx, args.at(2), Words::new(args, 3))?;
     request.become_part(&index.engine())?;

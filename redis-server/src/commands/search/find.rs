@@ -1,6 +1,6 @@
 //! FT.SEARCH.
 
-use query_engine::{DistanceOrder, Hits, Index, MAX_WINDOW, Profiler, Query, SearchOptions, SortBy, SortKey};
+use query_engine::{DistanceOrder, Hits, Index, Keep, MAX_WINDOW, Profiler, Query, SearchOptions, SortBy, SortKey};
 
 use super::load::{self, Loader, Marking, Returned};
 use super::lookup::{Deadline, current, queried};
@@ -226,7 +226,7 @@ pub(super) fn answer(cx: &mut Ctx<'_>, index: &SearchIndex, request: &Request<'_
 #[derive(Clone, Copy, Default)]
 pub(super) struct Watch<'w> {
     pub(super) profiler: Option<&'w Profiler>,
-    pub(super) keeps: Option<&'w dyn Fn(&[u8]) -> bool>,
+    pub(super) keeps: Option<&'w Keep<'w>>,
 }
 
 /// Finds the hits of a query. One that is watched by a profiler does not fail at the end of its time.

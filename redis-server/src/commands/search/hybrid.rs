@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
 use query_engine::{
-    Aggregation, Answers, Fetch, FieldKind, Fused, Fusion, Hybrid, Index, KEY, Query, Rows, SCORE, ScoreNames, Scorer,
-    SearchOptions, Step,
+    Aggregation, Answers, Fetch, FieldKind, Fused, Fusion, Hybrid, Index, KEY, Keep, Query, Rows, SCORE, ScoreNames,
+    Scorer, SearchOptions, Step,
 };
 
 use super::aggregate::{all_names, all_steps, check_names, fetched};
@@ -358,7 +358,7 @@ fn with_queries<R>(
     cx: &Ctx<'_>,
     index: &SearchIndex,
     request: &Request<'_>,
-    keeps: Option<&dyn Fn(&[u8]) -> bool>,
+    keeps: Option<&Keep<'_>>,
     work: impl FnOnce(&Index, &Hybrid<'_>, &SearchOptions<'_>, &Loader<'_>) -> Result<R>,
 ) -> Result<R> {
     let tail = &request.tail;
@@ -393,7 +393,7 @@ pub(super) fn part(
     cx: &Ctx<'_>,
     index: &SearchIndex,
     words: Words<'_>,
-    keeps: Option<&dyn Fn(&[u8]) -> bool>,
+    keeps: Option<&Keep<'_>>,
     writer: &mut Writer,
 ) -> Result {
     let request = Request::parse(cx, words)?;

@@ -154,14 +154,14 @@ pub(super) fn part(cx: &Ctx<'_>, args: Args<'_>, writer: &mut Writer) -> Result 
 
 /// `FT.INFO index`
 pub(super) fn info(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
-    let parts = cluster::parts(cx, args)?;
+    let parts = cluster::all_parts(cx, args)?;
     let index = index_for(cx, args, NO_INDEX)?;
     index.uses.fetch_add(1, Relaxed);
     let figures = match parts {
         None => Figures::of(cx, &index),
         Some(parts) => {
             let mut figures = Figures { part: 1.0, ..Figures::default() };
-            for part in parts.iter().filter(|part| !part.is_empty()) {
+            for part in &parts {
                 figures.add(&mut Reader::new(part))?;
             }
             figures

@@ -222,10 +222,10 @@ pub(super) fn part(cx: &Ctx<'_>, args: Args<'_>, writer: &mut Writer) -> Result 
 
 /// The documents that a call names, by their places; `None` for one that the index does not have.
 fn documents(cx: &mut Ctx<'_>, args: Args<'_>) -> Result<Vec<Option<Shown>>> {
-    let Some(parts) = cluster::parts(cx, args)? else { return own_documents(cx, args) };
+    let Some(parts) = cluster::all_parts(cx, args)? else { return own_documents(cx, args) };
     let mut documents: Vec<Option<Shown>> = vec![None; args.len() - 2];
     let field = |reader: &mut Reader<'_>| Ok((reader.text()?.to_vec(), reader.text()?.to_vec()));
-    for part in parts.iter().filter(|part| !part.is_empty()) {
+    for part in &parts {
         let own = Reader::new(part).list(|reader| reader.option(|reader| reader.list(field)))?;
         for (document, own) in documents.iter_mut().zip(own) {
             *document = document.take().or(own);

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::Ordering::Relaxed;
 
-use query_engine::{IteratorKind, IteratorProfile, Profiler, Reducer, Step};
+use query_engine::{IteratorKind, IteratorProfile, Keep, Profiler, Reducer, Step};
 
 use super::lookup::queried;
 use super::wire::{Reader, Writer};
@@ -58,12 +58,7 @@ pub(super) fn profile(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
 }
 
 /// This node's part: that of the query, and the work in both protocols.
-pub(super) fn part(
-    cx: &mut Ctx<'_>,
-    args: Args<'_>,
-    keeps: Option<&dyn Fn(&[u8]) -> bool>,
-    writer: &mut Writer,
-) -> Result {
+pub(super) fn part(cx: &mut Ctx<'_>, args: Args<'_>, keeps: Option<&Keep<'_>>, writer: &mut Writer) -> Result {
     let index = lookup::found(cx, args)?;
     let mut words = Words::new(args, 2);
     let is_search = words.take("SEARCH") || !words.take("AGGREGATE");

@@ -17,11 +17,11 @@ use crate::protocol::error::Error;
 
 /// `FT.SPELLCHECK index query [DISTANCE distance] [TERMS INCLUDE|EXCLUDE dictionary] … [DIALECT dialect]`
 pub(super) fn spell_check(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
-    let parts = cluster::parts(cx, args)?;
+    let parts = cluster::all_parts(cx, args)?;
     let mut found = match parts {
         None => look_up(cx, args)?,
         Some(parts) => {
-            let found = parts.iter().filter(|part| !part.is_empty()).map(|part| Found::read(&mut Reader::new(part)));
+            let found = parts.iter().map(|part| Found::read(&mut Reader::new(part)));
             merge(found.collect::<Result<_>>()?)
         }
     };

@@ -2,9 +2,7 @@
 //!
 //! Both ends are nodes of one cluster. Bytes that do not fit are an error of the call.
 
-use std::sync::Arc;
-
-use query_engine::{Answers, Datum, Explanation, Hit, Hits, Part, SortKey};
+use query_engine::{Answers, Datum, Explanation, Hit, Hits, Part, PartRow, SortKey};
 
 use super::load::{Loaded, Shown};
 use crate::command::Result;
@@ -125,7 +123,7 @@ impl Writer {
     }
 
     /// Names of properties, and rows of documents.
-    pub(super) fn rows(&mut self, columns: &[String], rows: &[(Arc<[u8]>, Vec<Option<Datum>>)]) {
+    pub(super) fn rows(&mut self, columns: &[String], rows: &[PartRow]) {
         self.list(columns, |writer, name| writer.text(name.as_bytes()));
         self.list(rows, |writer, (id, values)| {
             writer.text(id);
@@ -273,8 +271,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    #[allow(clippy::type_complexity, reason = "the parts of a row")]
-    pub(super) fn rows(&mut self) -> Result<(Vec<String>, Vec<(Arc<[u8]>, Vec<Option<Datum>>)>)> {
+    pub(super) fn rows(&mut self) -> Result<(Vec<String>, Vec<PartRow>)> {
         let columns = self.list(Self::name)?;
         let rows =
             self.list(|reader| Ok((reader.text()?.into(), reader.list(|reader| reader.option(Self::datum))?)))?;
@@ -292,5 +289,60 @@ impl<'a> Reader<'a> {
         let text = self.list(|reader| Ok((reader.text()?.into(), reader.double()?)))?;
         let near = self.list(|reader| Ok((reader.text()?.into(), reader.double()?, reader.double()?)))?;
         Ok(Answers { text, near, is_partial })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+
+    #[test]
+    fn parts_are_read_as_they_were_written() {
+        let nested = Datum::List([Datum::Null, Datum::Number(1.5), Datum::text("a")].into());
+        let shown = Datum::Shown(Box::new(nested.clone()), b"x"[..].into());
+        let rows = vec![(Arc::from(&b"d:1"[..]), vec![Some(nested), None, Some(shown)])];
+        let part = Part { columns: ["a", "b", "c"].map(str::to_owned).to_vec(), rows, left_out: 7, is_partial: true };
+        let explanation = Explanation {
+            text: "sum".to_owned(),
+            parts: vec![Explanation { text: "1".to_owned(), parts: Vec::new() }],
+        };
+        let hit = Hit {
+            id: b"d:1"[..].into(),
+            score: f64::INFINITY,
+            sort_key: Some(SortKey::Text(b"k"[..].into())),
+            explanation: Some(explanation),
+            words: Vec::new(),
+            distances: vec![("d".to_owned(), 0.5)],
+        };
+        let hits = Hits { total: 3, hits: vec![hit], is_partial: false };
+        let documents = vec![Some(vec![(b"t".to_vec(), b"hello".to_vec())])];
+        let loaded = Loaded { hits: hits.clone(), documents: documents.clone(), payloads: vec![None] };
+        let answers =
+            Answers { text: vec![(b"a"[..].into(), 2.0)], near: vec![(b"b"[..].into(), 0.1, 0.9)], is_partial: true };
+        let mut writer = Writer::default();
+        writer.part(&part);
+        writer.loaded(&loaded);
+        writer.answers(&answers);
+        let mut reader = Reader::new(&writer.0);
+        assert_eq!(reader.part().unwrap(), part);
+        let read = reader.loaded().unwrap();
+        assert_eq!((read.hits, read.documents, read.payloads), (hits, documents, vec![None]));
+        assert_eq!(reader.answers().unwrap(), answers);
+        // No cut and no change of a byte is a panic.
+        for at in 0..writer.0.len() {
+            let cut = |bytes: &[u8]| {
+                let mut reader = Reader::new(bytes);
+                reader.part().and_then(|_| reader.loaded()).and_then(|_| reader.answers())
+            };
+            assert!(cut(&writer.0[..at]).is_err());
+            let mut changed = writer.0.clone();
+            changed[at] ^= 0xff;
+            // It may be a part all the same.
+            drop(cut(&changed));
+        }
+        let deep = [3u8, 1, 0, 0, 0, 0, 0, 0, 0].repeat(100_000);
+        assert!(Reader::new(&deep).datum().is_err());
     }
 }

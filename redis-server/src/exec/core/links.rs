@@ -217,3 +217,27 @@ impl Links {
         });
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn answers_come_in_pieces() {
+        let line = |text: &str| Answer::Line(text.as_bytes().to_vec());
+        for (input, answer, len) in [
+            (&b"+OK\r\n:1\r\n"[..], line("+OK"), 5),
+            (b"-ERR no\r\n", line("-ERR no"), 9),
+            (b"$3\r\na\nb\r\n", Answer::Bulk(b"a\nb".to_vec()), 9),
+            (b"$0\r\n\r\n", Answer::Bulk(Vec::new()), 6),
+        ] {
+            assert_eq!(Answer::find(input).unwrap(), Some((answer, len)));
+            for cut in 0..len {
+                assert_eq!(Answer::find(&input[..cut]).unwrap(), None, "{cut} bytes of {input:?}");
+            }
+        }
+        for bad in [&b"*1\r\n"[..], b"$-1\r\n", b"$x\r\n", b"$18446744073709551615\r\n", b"\r\n", &[b'+'; MAX_LINE]] {
+            assert!(Answer::find(bad).is_err(), "{:?}", bad.get(..8));
+        }
+    }
+}

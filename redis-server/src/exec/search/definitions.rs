@@ -46,6 +46,12 @@ fn others(routing: &Routing) -> Vec<u16> {
     (0..routing.nodes.len() as u16).filter(is_other).collect()
 }
 
+/// Owners of slots that the cluster takes for failed.
+fn failed(routing: &Routing) -> impl Iterator<Item = u16> {
+    let owns = |node: u16| routing.owners.contains(&node);
+    (0..routing.nodes.len() as u16).filter(move |at| routing.nodes[usize::from(*at)].has_failed && owns(*at))
+}
+
 fn next_version(routing: &Routing, version: u64) -> u64 {
     let name = routing.node(routing.me).map_or([0; 40], |me| *me.id.as_bytes());
     let origin = name.iter().fold(0u64, |sum, byte| sum.wrapping_mul(31).wrapping_add(u64::from(*byte)));
@@ -127,7 +133,7 @@ pub(crate) fn lead(instance: &Instance, words: &[&[u8]], run_here: &mut RunHere<
     }
     let there: Vec<u16> = there.into_iter().map(|(_, node)| node).collect();
     let answers = ask_each(instance, &routing, &there, &request);
-    let mut missed: Vec<u16> = away.into_iter().map(|(node, _)| node).collect();
+    let mut missed: Vec<u16> = away.into_iter().map(|(node, _)| node).chain(failed(&routing)).collect();
     for (node, answer) in answers {
         match answer {
             Ok(answer) if !is_error(&answer) => {}

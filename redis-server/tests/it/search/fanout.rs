@@ -12,7 +12,8 @@ use rustix::process::Signal;
 
 use super::differ::{self, Kind};
 use super::words;
-use crate::cluster::{Node, said};
+use crate::cluster::{Node, ports, said};
+use crate::cluster_tls::{speaks_tls, tls_node};
 use crate::support::process::{Process, ask, next_reply};
 use crate::support::resp::{Value, request, take_bare_errors};
 use crate::support::{Random, Stopped, until};
@@ -516,26 +517,107 @@ fn words_of(line: &str) -> Vec<&str> {
 }
 
 #[test]
-fn a_node_that_is_down_and_a_slow_one() {
-    let mut fleet = Fleet::start("search-fan-down", 0, &[("cluster-require-full-coverage", "no")]);
+fn a_node_that_is_late_and_one_that_is_down() {
+    let settings = [("cluster-require-full-coverage", "no"), ("cluster-node-timeout", "60000")];
+    let mut fleet = Fleet::start("search-fan-down", 0, &settings);
     fill(&mut fleet);
-    // A node that is late leaves a part, or fails the query.
     fleet.nodes[2].process.signal(Signal::STOP);
+    // A node that is late leaves a part, or fails the query.
     let part = fleet.at(0, &words("FT.SEARCH i * NOCONTENT LIMIT 0 100 TIMEOUT 50"));
     assert!(matches!(&part, Value::Array(items) if items.len() > 1 && items.len() < 61), "{part:?}");
     let count = fleet.at(0, &words("FT.SEARCH i * LIMIT 0 0 TIMEOUT 50"));
     assert_eq!(count.text(), "Timeout limit was reached");
-    let began = std::time::Instant::now();
-    fleet.at(1, &["PING"]);
-    assert!(began.elapsed() < Duration::from_secs(5), "other clients do not wait");
+    // More queries wait than there are threads for them, and nothing else does.
+    let mut waiting: Vec<TcpStream> = (0..20).map(|_| fleet.nodes[0].connect()).collect();
+    waiting.iter_mut().for_each(|link| link.write_all(&request(&words("FT.SEARCH i * LIMIT 0 0"))).unwrap());
+    for line in
+        ["PING", "SET {b}1 x", "GET {b}1", "EVAL return{1} 0", "BGSAVE", "FT._LIST", "FT.EXPLAIN i a", "KEYS none"]
+    {
+        let reply = fleet.at(0, &words(line));
+        assert!(!reply.is_error() || reply.text().starts_with("MOVED"), "{line}: {reply:?}");
+    }
+    let part = fleet.at(1, &words("FT._SHARD 2 FT.TAGVALS i g"));
+    assert!(matches!(part, Value::Bulk(_)), "the node serves the parts of others: {part:?}");
     fleet.nodes[2].process.signal(Signal::CONT);
-    until("it is there again", || fleet.at(0, &words("FT.SEARCH i * LIMIT 0 0")) == Value::Array(vec![Value::Int(60)]));
+    for link in &mut waiting {
+        assert_eq!(next_reply(link).unwrap(), Value::Array(vec![Value::Int(60)]));
+    }
     fleet.nodes[2].process.signal(Signal::KILL);
     fleet.nodes[2].process.ended();
     let down = fleet.at(0, &words("FT.SEARCH i * LIMIT 0 0"));
     assert!(down.text().starts_with("Could not send query to cluster"), "{down:?}");
+    let dropped = fleet.at(0, &words("FT.DROPINDEX i DD"));
+    assert!(dropped.text().starts_with("The index is gone, but node"), "{dropped:?}");
     fleet.nodes[2].process.restart();
-    fleet.every("FT.CREATE k SCHEMA t TEXT");
+    fleet.links[2] = fleet.nodes[2].connect();
+    // It had no file, and learns what there is.
+    until("it learns what there is", || definitions(&mut fleet, 2) == definitions(&mut fleet, 0));
+    assert_eq!(said(&fleet.at(2, &["FT._LIST"])), "j");
+}
+
+/// Keys move one by one, and each is found once.
+#[test]
+fn keys_that_move_one_by_one_are_found() {
+    let mut fleet = Fleet::start("search-fan-keys", 0, &[]);
+    fleet.every("FT.CREATE i PREFIX 1 {a} SCHEMA n NUMERIC");
+    for n in 0..80 {
+        fleet.document(&["HSET", &format!("{{a}}{n}"), "n", &n.to_string()].map(str::to_owned));
+    }
+    // The slot of {a} is the third node's.
+    let (from, to) = (fleet.nodes[2].id(), fleet.nodes[0].id());
+    assert_eq!(fleet.at(0, &words(&format!("CLUSTER SETSLOT 15495 IMPORTING {from}"))).text(), "OK");
+    assert_eq!(fleet.at(2, &words(&format!("CLUSTER SETSLOT 15495 MIGRATING {to}"))).text(), "OK");
+    let stopped = AtomicBool::new(false);
+    let all: std::collections::BTreeSet<String> = (0..80).map(|n| format!("{{a}}{n}")).collect();
+    thread::scope(|scope| {
+        let queries: Vec<_> = (0..3)
+            .map(|node| {
+                let (mut link, stopped, all) = (fleet.nodes[node].connect(), &stopped, &all);
+                scope.spawn(move || {
+                    take_bare_errors();
+                    while !stopped.load(Relaxed) {
+                        let reply = ask(&mut link, &words_of("FT.SEARCH i * NOCONTENT LIMIT 0 200"));
+                        let Value::Array(items) = &reply else { panic!("{reply:?}") };
+                        let found: Vec<String> = items[1..].iter().map(Value::text).collect();
+                        assert_eq!(found.len(), 80);
+                        assert_eq!(found.into_iter().collect::<std::collections::BTreeSet<_>>(), *all);
+                    }
+                })
+            })
+            .collect();
+        let guard = Stopped(&stopped);
+        for n in 0..80 {
+            let migrate = format!("MIGRATE 127.0.0.1 {} {{a}}{n} 0 5000", fleet.nodes[0].port);
+            assert_eq!(fleet.at(2, &words(&migrate)).text(), "OK");
+        }
+        for node in [0, 2, 1] {
+            assert_eq!(fleet.at(node, &words(&format!("CLUSTER SETSLOT 15495 NODE {to}"))).text(), "OK");
+        }
+        thread::sleep(Duration::from_millis(200));
+        drop(guard);
+        queries.into_iter().for_each(|query| query.join().unwrap());
+    });
+}
+
+/// Nodes that serve replication with TLS ask each other so, too.
+#[test]
+fn nodes_ask_each_other_with_tls() {
+    take_bare_errors();
+    let settings = speaks_tls("search-fan-tls-0");
+    let other = [("tls-port".to_owned(), ports().0)];
+    let other: Vec<_> = settings.iter().filter(|(name, _)| name != "tls-port").chain(&other).cloned().collect();
+    let nodes = [tls_node("search-fan-tls-0", &settings, &[]), tls_node("search-fan-tls-1", &other, &[])];
+    nodes[0].ask("CLUSTER ADDSLOTSRANGE 0 8191");
+    nodes[1].ask("CLUSTER ADDSLOTSRANGE 8192 16383");
+    nodes[0].meets(&nodes[1]);
+    until("both serve", || nodes.iter().all(|node| node.says("CLUSTER INFO", "cluster_state:ok")));
+    assert_eq!(nodes[1].ask("FT.CREATE i SCHEMA t TEXT").text(), "OK");
+    // b is the first node's, a the second's.
+    assert_eq!(nodes[0].ask("HSET b t hello").text(), "1");
+    assert_eq!(nodes[1].ask("HSET a t hello").text(), "1");
+    for node in &nodes {
+        assert_eq!(said(&node.ask("FT.SEARCH i hello LIMIT 0 0 TIMEOUT 0")), "2");
+    }
 }
 
 #[test]
