@@ -68,7 +68,7 @@ pub struct Search {
     /// Held while definitions are changed in the name of the cluster.
     changes: Mutex<()>,
     defining: Mutex<()>,
-    /// When the version of another node is looked at next, in milliseconds of a steady clock.
+    /// When it is compared with those of other nodes next, in milliseconds of a steady clock.
     pub look_at: AtomicU64,
 }
 

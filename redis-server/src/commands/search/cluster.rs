@@ -39,7 +39,7 @@ pub(in crate::commands) fn gather(
     let instance = &worker.instance;
     let words: Vec<&[u8]> = call.args.iter().collect();
     match call.row.name().as_str() {
-        "ft._sync" => definitions::catch_up(instance, run_here),
+        "ft._sync" => definitions::compare(instance, run_here),
         "ft._propose" => {
             inner(instance, client, call.args.from(1), worker.now_ms())?;
             definitions::lead(instance, &words[1..], run_here)
@@ -118,7 +118,7 @@ fn relay(cx: &mut Ctx<'_>, replies: &[Vec<u8>]) -> Result {
     }
 }
 
-/// Looks at the definitions of another node, now and then.
+/// Compares the definitions with those of other nodes, now and then.
 pub(crate) fn look_around(worker: &Worker) {
     if definitions::is_due(&worker.instance)
         && let Some(row) = worker.instance.registry.lookup(b"FT._SYNC")
@@ -129,7 +129,7 @@ pub(crate) fn look_around(worker: &Worker) {
     }
 }
 
-/// `FT._SYNC`: adopts the definitions of another node if they are newer.
+/// `FT._SYNC`: compares the definitions with those of other nodes.
 pub(super) fn sync(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     changed(cx, args, |cx, _| {
         cx.reply.ok();
@@ -344,7 +344,7 @@ fn part(cx: &mut Ctx<'_>, row: &Row, args: Args<'_>, share: &Share, writer: &mut
 }
 
 /// The best hits of this node, as many as the answer may have.
-fn searched(cx: &mut Ctx<'_>, args: Args<'_>, keeps: Option<&Keep<'_>>, writer: &mut Writer) -> Result {
+fn searched(cx: &Ctx<'_>, args: Args<'_>, keeps: Option<&Keep<'_>>, writer: &mut Writer) -> Result {
     let index = lookup::found(cx, args)?;
     let mut request = find::Request::parse(cx, args.at(2), Words::new(args, 3))?;
     request.become_part(&index.engine())?;

@@ -130,7 +130,7 @@ impl<'a> Request<'a> {
     pub(super) fn become_part(&mut self, engine: &Index) -> Result {
         let nearest = self.parsed(engine)?.nearest_count();
         let (offset, count) = self.limit;
-        self.limit = (0, if count == 0 { 0 } else { nearest.unwrap_or(offset.saturating_add(count)) });
+        self.limit = (0, if count == 0 { 0 } else { nearest.unwrap_or_else(|| offset.saturating_add(count)) });
         Ok(())
     }
 

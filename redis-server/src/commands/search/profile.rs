@@ -58,7 +58,7 @@ pub(super) fn profile(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
 }
 
 /// This node's part: that of the query, and the work in both protocols.
-pub(super) fn part(cx: &mut Ctx<'_>, args: Args<'_>, keeps: Option<&Keep<'_>>, writer: &mut Writer) -> Result {
+pub(super) fn part(cx: &Ctx<'_>, args: Args<'_>, keeps: Option<&Keep<'_>>, writer: &mut Writer) -> Result {
     let index = lookup::found(cx, args)?;
     let mut words = Words::new(args, 2);
     let is_search = words.take("SEARCH") || !words.take("AGGREGATE");

@@ -171,7 +171,7 @@ pub(super) const DOCS: &[Doc] = &[
     doc("ft._list", "1.0.0", "O(N)", "Returns the names of all indexes", ""),
     doc("ft._propose", "2.0.0", "O(N)", "For nodes of a cluster: has the leader change definitions of indexes", "command [argument...]"),
     doc("ft._shard", "2.0.0", "O(N)", "For nodes of a cluster: returns one node's part of an answer", "protocol:i command [argument...]"),
-    doc("ft._sync", "2.0.0", "O(N)", "For nodes of a cluster: adopts newer definitions of indexes", ""),
+    doc("ft._sync", "2.0.0", "O(N)", "For nodes of a cluster: compares the versions of their definitions", ""),
     doc("ft.add", "1.0.0", "O(N)", "Writes a document as a hash; use HSET", "index document:k score:d [option...] FIELDS field..."),
     doc("ft.aggregate", "1.1.0", "O(N)", "Groups, sorts and transforms the documents that a query finds", "index query [VERBATIM] [LOAD load=<count:i field...>] [TIMEOUT timeout:i] [step...] [WITHCURSOR] [DIALECT dialect:i]"),
     doc("ft.aliasadd", "1.0.0", "O(1)", "Adds an alias to an index", "alias index"),

@@ -3,7 +3,8 @@
 //! - The owner of the lowest slot is the **leader**. It makes changes one after the other, whichever node a client has asked.
 //! - The catalog as a whole has a **version**, which rises with each change. Replicas, snapshots and the append-only file have it too.
 //! - The leader sends each change to all primaries. A primary with an older version than the change is for gets the whole catalog.
-//! - Each primary asks for the version of another one every second. So a node that comes, or was down, learns what it has missed.
+//! - The leader compares versions with all primaries every second, and they with the leader. So a node that comes, or was down, gets what it has
+//!   missed. Where nothing was ever defined, the version is 0, and nodes say nothing.
 //! - A leader adopts a higher version before it makes a change: a new leader may have missed something.
 
 use std::io::ErrorKind;
@@ -25,7 +26,7 @@ const PAUSE: Duration = Duration::from_millis(100);
 /// How long the leader may take for a change, and another node for its part, in milliseconds.
 const LEADER: u64 = 30_000;
 const MEMBER: u64 = 10_000;
-/// The time between two looks at the version of another node, in milliseconds.
+/// The time between two comparisons of versions, in milliseconds.
 const PERIOD: u64 = 1000;
 /// The bits of a version that name the leader which made it: leaders of two clusters that become one have counted alike.
 const ORIGIN: u32 = 20;
@@ -225,9 +226,9 @@ fn send_all(instance: &Instance, routing: &Routing, node: u16, run_here: &mut Ru
     }
 }
 
-/// Whether it is time to look at the version of another node.
+/// Whether it is time to compare versions. Where nobody has defined anything, nodes say nothing to each other.
 pub(crate) fn is_due(instance: &Instance) -> bool {
-    if !instance.cluster.has_others() || instance.replication.is_replica() {
+    if instance.search.version() == 0 || !instance.cluster.has_others() || instance.replication.is_replica() {
         return false;
     }
     let (now, due) = (steady_ms(), &instance.search.look_at);
@@ -235,21 +236,27 @@ pub(crate) fn is_due(instance: &Instance) -> bool {
     now >= at && due.compare_exchange(at, now + PERIOD, Relaxed, Relaxed).is_ok()
 }
 
-/// Adopts the definitions of the leader, or, as the leader, those of another primary, if they are newer.
+/// Compares versions: the leader with all other primaries, another primary with the leader. The catalog with the highest version goes to those that
+/// have older ones.
 ///
 /// # Errors
-/// The other node refuses, or cannot be reached.
-pub(crate) fn catch_up(instance: &Instance, run_here: &mut RunHere<'_>) -> Result<Vec<Vec<u8>>> {
+/// Another node refuses, or cannot be reached.
+pub(crate) fn compare(instance: &Instance, run_here: &mut RunHere<'_>) -> Result<Vec<Vec<u8>>> {
     let routing = instance.cluster.routing();
     let others = others(&routing);
-    let leader = leader(&routing).filter(|leader| others.contains(leader));
-    let turn = (steady_ms() / PERIOD) as usize;
-    let Some(node) = leader.or_else(|| others.get(turn % others.len().max(1)).copied()) else { return Ok(Vec::new()) };
+    let Some(leader) = leader(&routing) else { return Ok(Vec::new()) };
+    let asked: Vec<u16> = others.into_iter().filter(|node| leader == routing.me || *node == leader).collect();
     let _turn = instance.search.changes();
-    let answers = ask_each(instance, &routing, &[node], &[b"FT._CATALOG", b"VERSION"]);
-    let answer = answers.into_iter().next().and_then(|(_, answer)| answer.ok());
-    if answer.and_then(|answer| version_of(&answer)).is_some_and(|version| version > instance.search.version()) {
+    let answers = ask_each(instance, &routing, &asked, &[b"FT._CATALOG", b"VERSION"]);
+    let version = |(node, answer): (u16, std::io::Result<Answer>)| Some((version_of(&answer.ok()?)?, node));
+    let versions: Vec<(u64, u16)> = answers.into_iter().filter_map(version).collect();
+    if let Some((newest, node)) = versions.iter().max().copied()
+        && newest > instance.search.version()
+    {
         adopt(instance, &routing, node, run_here)?;
     }
+    let own = instance.search.version();
+    let older = versions.into_iter().filter(|(version, _)| *version < own);
+    older.map(|(_, node)| send_all(instance, &routing, node, run_here)).collect::<Result<Vec<()>>>()?;
     Ok(Vec::new())
 }
