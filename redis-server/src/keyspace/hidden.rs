@@ -21,7 +21,7 @@ impl Database {
         slots.for_each(|slot| _ = words[usize::from(slot) / 64].fetch_and(!(1 << (slot % 64)), SeqCst));
     }
 
-    /// Whether any slots are hidden.
+    /// Returns true if any slots are hidden.
     pub fn hides_slots(&self) -> bool {
         self.hidden.words().iter().any(|word| word.load(SeqCst) != 0)
     }

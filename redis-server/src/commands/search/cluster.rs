@@ -97,10 +97,16 @@ pub(super) fn all_parts(cx: &mut Ctx<'_>, args: Args<'_>) -> Result<Option<Vec<V
 
 /// Runs a call that changes definitions, unless the leader of the cluster has done so.
 pub(super) fn changed(cx: &mut Ctx<'_>, args: Args<'_>, change: Handler) -> Result {
-    match parts(cx, args)? {
-        None => change(cx, args),
-        Some(replies) => relay(cx, &replies),
+    if let Some(replies) = parts(cx, args)? {
+        return relay(cx, &replies);
     }
+    change(cx, args)?;
+    let instance = cx.instance();
+    let is_told = cx.is_told_by_others() || instance.search.is_restoring();
+    if instance.cluster.is_enabled() && matches!(cx.client.part, Part::Whole) && !is_told {
+        definitions::count(instance);
+    }
+    Ok(())
 }
 
 /// Answers with another node's reply.

@@ -177,7 +177,7 @@ impl Cluster {
 
 /// The node's part of a command that concerns the whole cluster.
 impl Cluster {
-    /// Whether other nodes may have a part in such a command: there are other primaries, or this is a replica.
+    /// Returns true if other nodes may have a part in such a command: there are other primaries, or this is a replica.
     pub fn has_others(&self) -> bool {
         if !self.is_enabled {
             return false;
@@ -187,7 +187,7 @@ impl Cluster {
         routing.primary != NOBODY || others.any(|(_, node)| !node.is_replica)
     }
 
-    /// Whether slots that are not this node's have keys here, as they come or go.
+    /// Returns true if slots that are not this node's have keys here, as they come or go.
     pub fn has_foreign_keys(&self) -> bool {
         !lock(&self.node.lost.slots).is_empty() || !self.routing().importing.is_empty()
     }

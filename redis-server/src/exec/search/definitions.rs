@@ -226,9 +226,23 @@ fn send_all(instance: &Instance, routing: &Routing, node: u16, run_here: &mut Ru
     }
 }
 
-/// Whether it is time to compare versions. Where nobody has defined anything, nodes say nothing to each other.
+/// A node that was alone has changed its definitions: they are newer than those of nodes that join.
+pub(crate) fn count(instance: &Instance) {
+    let (routing, search) = (instance.cluster.routing(), &instance.search);
+    search.set_version(next_version(&routing, search.version()));
+}
+
+/// Returns true if it is time to compare versions. Nodes without definitions say nothing to each other.
 pub(crate) fn is_due(instance: &Instance) -> bool {
-    if instance.search.version() == 0 || !instance.cluster.has_others() || instance.replication.is_replica() {
+    let search = &instance.search;
+    if !instance.cluster.has_others() || instance.replication.is_replica() {
+        return false;
+    }
+    // Definitions of a file of a server that was no node are older than those of any cluster.
+    if search.version() == 0 && search.has_indexes() {
+        search.set_version((next_version(&instance.cluster.routing(), 0) & ((1 << ORIGIN) - 1)).max(1));
+    }
+    if search.version() == 0 {
         return false;
     }
     let (now, due) = (steady_ms(), &instance.search.look_at);

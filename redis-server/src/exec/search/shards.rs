@@ -49,7 +49,7 @@ impl Share {
         }
     }
 
-    /// Whether a document is in the share.
+    /// Returns true if a document is in the share.
     pub(crate) fn has(&self, id: &[u8]) -> bool {
         let slot = slot_of(id);
         self.slots.has(slot) || self.importing.contains(&slot)
@@ -134,7 +134,7 @@ pub(crate) fn ask(
     Err(Error::Static("TRYAGAIN Slots moved while the query ran"))
 }
 
-/// Whether each slot that has an owner is in exactly one part.
+/// Returns true if each slot that has an owner is in exactly one part.
 fn covers(routing: &Routing, parts: &[Part]) -> bool {
     (0..SLOTS as u16).all(|slot| {
         let count = parts.iter().filter(|part| part.slots.has(slot)).count();

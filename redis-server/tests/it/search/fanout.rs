@@ -339,7 +339,7 @@ fn sums_cursors_and_profiles() {
     loop {
         let Value::Array(parts) = &reply else { panic!("{reply:?}") };
         let (Value::Array(piece), Value::Int(cursor)) = (&parts[0], &parts[1]) else { panic!("{reply:?}") };
-        assert_eq!(piece.get(1).map_or(rows.to_string(), |row| figure(row, "n")), rows.to_string());
+        assert_eq!(piece.get(1).map_or_else(|| rows.to_string(), |row| figure(row, "n")), rows.to_string());
         rows += piece.len() - 1;
         if *cursor == 0 {
             break;
@@ -597,6 +597,17 @@ fn keys_that_move_one_by_one_are_found() {
         drop(guard);
         queries.into_iter().for_each(|query| query.join().unwrap());
     });
+}
+
+#[test]
+fn definitions_of_a_node_that_was_alone() {
+    take_bare_errors();
+    let [one, two] = ["one", "two"].map(|name| Node::start(&format!("search-fan-alone-{name}"), &[]));
+    one.ask("CLUSTER ADDSLOTSRANGE 0 16383");
+    until("it serves", || one.says("CLUSTER INFO", "cluster_state:ok"));
+    assert_eq!(one.ask("FT.CREATE i SCHEMA t TEXT").text(), "OK");
+    one.meets(&two);
+    until("the other one has the index", || said(&two.ask("FT._LIST")) == "i");
 }
 
 /// Nodes that serve replication with TLS ask each other so, too.

@@ -38,7 +38,7 @@ pub fn is_slow(worker: &Worker, client: &Client, call: &Call<'_>) -> bool {
         })
 }
 
-/// Whether other nodes of the cluster do a part of a call.
+/// Returns true if other nodes of the cluster do a part of a call.
 pub fn gathers(worker: &Worker, call: &Call<'_>) -> bool {
     call.row.command.gathers && worker.routes && worker.instance.cluster.has_others()
 }
