@@ -414,7 +414,7 @@ fn late_joiners(fleet: &mut Fleet, all: &str) {
         fleet.write(&["HSET", key, "t", "child"]);
     }
     // A primary is down while a definition changes.
-    fleet.nodes[2].process.signal(Signal::STOP);
+    stop(&fleet.nodes[2]);
     let created = fleet.at(1, &["FT.CREATE", "meanwhile", "PREFIX", "1", "m:", "SCHEMA", "t", "TEXT"]);
     fleet.nodes[2].process.signal(Signal::CONT);
     assert_eq!(created.text(), "OK");
@@ -521,7 +521,7 @@ fn a_node_that_is_late_and_one_that_is_down() {
     let settings = [("cluster-require-full-coverage", "no"), ("cluster-node-timeout", "60000")];
     let mut fleet = Fleet::start("search-fan-down", 0, &settings);
     fill(&mut fleet);
-    fleet.nodes[2].process.signal(Signal::STOP);
+    stop(&fleet.nodes[2]);
     // A node that is late leaves a part, or fails the query.
     let part = fleet.at(0, &words("FT.SEARCH i * NOCONTENT LIMIT 0 100 TIMEOUT 50"));
     assert!(matches!(&part, Value::Array(items) if items.len() > 1 && items.len() < 61), "{part:?}");
@@ -553,6 +553,18 @@ fn a_node_that_is_late_and_one_that_is_down() {
     // It had no file, and learns what there is.
     until("it learns what there is", || definitions(&mut fleet, 2) == definitions(&mut fleet, 0));
     assert_eq!(said(&fleet.at(2, &["FT._LIST"])), "j");
+}
+
+/// Stops all threads of a node.
+fn stop(node: &Node) {
+    node.process.signal(Signal::STOP);
+    until("the node has stopped", || {
+        let threads = std::fs::read_dir(format!("/proc/{}/task", node.process.pid())).unwrap();
+        threads.flatten().all(|thread| {
+            let status = std::fs::read_to_string(thread.path().join("stat")).unwrap_or_default();
+            status.rsplit_once(')').is_some_and(|(_, state)| state.trim_start().starts_with('T'))
+        })
+    });
 }
 
 /// Keys move one by one, and each is found once.
