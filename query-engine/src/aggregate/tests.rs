@@ -192,7 +192,7 @@ fn parts_are_as_the_whole() {
     let sort = |max| Step::Sort { by: vec![("amount".to_owned(), false)], max };
     let group = Step::Group {
         by: vec!["city".to_owned()],
-        reducers: vec![reduce(ReducerKind::Count, "n"), reduce(ReducerKind::Deviation("amount".to_owned()), "d")],
+        reducers: vec![reduce(ReducerKind::Count, "n"), reduce(ReducerKind::Sum("amount".to_owned()), "s")],
     };
     for steps in [
         vec![sort(Some(2))],
