@@ -35,12 +35,13 @@ pub mod vector;
 pub mod vector_set;
 
 pub use aggregate::{
-    AggregateError, Aggregation, Fetch, Fused, Fusion, Hybrid, KEY, Reducer, ReducerKind, Rows, SCORE, ScoreNames, Step,
+    AggregateError, Aggregation, Answers, Fetch, Fused, Fusion, Hybrid, KEY, Part, PartRow, Reducer, ReducerKind, Rows,
+    SCORE, ScoreNames, Step,
 };
 pub use document::{Document, DocumentError, Expected, Value};
 pub use eval::{
-    DistanceOrder, Explanation, Hit, Hits, IteratorKind, IteratorProfile, Level, Limits, Load, MAX_WINDOW, Profiler,
-    Scorer, SearchError, SearchOptions, SortBy, StepProfile,
+    DistanceOrder, Explanation, Hit, Hits, IteratorKind, IteratorProfile, Keep, Level, Limits, Load, MAX_WINDOW,
+    Profiler, Scorer, SearchError, SearchOptions, SortBy, StepProfile,
 };
 pub use expr::{Datum, Expression, ExpressionError, MAX_EXPRESSION_DEPTH, Row};
 pub use index::geo::{Circle, Place};

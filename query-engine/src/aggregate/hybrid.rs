@@ -1,7 +1,7 @@
 //! FT.HYBRID: the answers of a text query and of a vector query become one, whose rows go through steps.
 
-use std::collections::HashMap;
 use std::collections::hash_map::Entry;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use super::rows::Table;
@@ -86,27 +86,30 @@ impl Index {
             columns.insert(at, name.to_owned());
             at += 1;
         }
-        let fields: Vec<Option<usize>> = columns.iter().map(|name| self.schema().find(name.as_bytes())).collect();
         let mut table = Table::new(columns);
         for document in documents {
-            let doc = self.docs().number(&document.id).and_then(|number| self.docs().get(number));
-            let value = |(name, field): (&String, &Option<usize>)| match name.as_str() {
+            let value = |name: &String| match name.as_str() {
                 KEY => Some(Datum::Text(Arc::clone(&document.id))),
                 name if name == names.both => Some(Datum::Number(document.score)),
                 name if Some(name) == names.text => document.text.map(Datum::Number),
                 name if Some(name) == names.vector => document.vector.map(Datum::Number),
-                name => {
-                    let kept = || kept(doc?.sort_keys.get((*field)?));
-                    let fetched = || aggregation.fetch.and_then(|fetch| fetch(&document.id, name));
-                    let is_fetched = aggregation.fetches_all || aggregation.load.iter().any(|loaded| loaded == name);
-                    if is_fetched { fetched().or_else(kept) } else { kept().or_else(fetched) }
-                }
+                name => self.property(&document.id, name, aggregation),
             };
-            table.rows.push(table.columns.iter().zip(&fields).map(value).collect());
+            table.rows.push(table.columns.iter().map(value).collect());
         }
         // Scores of both answers are complete before the first row.
         table.total = documents.len() as u64;
         rows(table, false, aggregation.steps, None)
+    }
+
+    /// A property of a document: the index' value, or the document's own.
+    #[must_use]
+    pub fn property(&self, id: &[u8], name: &str, aggregation: &Aggregation<'_>) -> Option<Datum> {
+        let doc = || self.docs().number(id).and_then(|number| self.docs().get(number));
+        let kept = || kept(doc()?.sort_keys.get(self.schema().find(name.as_bytes())?));
+        let fetched = || aggregation.fetch.and_then(|fetch| fetch(id, name));
+        let is_fetched = aggregation.fetches_all || aggregation.load.iter().any(|loaded| loaded == name);
+        if is_fetched { fetched().or_else(kept) } else { kept().or_else(fetched) }
     }
 
     /// The documents of both answers, the best ones first, and whether the query was ended by [`SearchOptions::is_over`].
@@ -114,20 +117,71 @@ impl Index {
     /// # Errors
     /// As [`Index::search`].
     pub fn fuse(&self, hybrid: &Hybrid<'_>, options: &SearchOptions<'_>) -> Result<(Vec<Fused>, bool), SearchError> {
+        let answers = self.answers(hybrid, options)?;
+        let is_partial = answers.is_partial;
+        Ok((Answers::fuse(vec![answers], hybrid), is_partial))
+    }
+
+    /// Both answers of this index.
+    ///
+    /// # Errors
+    /// As [`Index::search`].
+    pub fn answers(&self, hybrid: &Hybrid<'_>, options: &SearchOptions<'_>) -> Result<Answers, SearchError> {
         let options = SearchOptions { offset: 0, limit: hybrid.window.min(MAX_WINDOW), ..*options };
         let text = self.search(hybrid.text, &options)?;
         let names = hybrid.near.distance_names();
-        let Some(name) = names.first().copied() else { return Ok((Vec::new(), text.is_partial)) };
+        let Some(name) = names.first().copied() else {
+            return Ok(Answers { is_partial: text.is_partial, ..Answers::default() });
+        };
         let by_distance = SearchOptions { sort_by_distance: Some(DistanceOrder { name, ascending: true }), ..options };
         let near = self.search(hybrid.near, &by_distance)?;
         let metric = hybrid.near.metric(self.schema());
-        let similarity = |distances: &[(String, f64)]| {
+        let nearness = |distances: &[(String, f64)]| {
             let (_, distance) = distances.iter().find(|(known, _)| known == name)?;
-            Some(similarity(metric?, *distance))
+            Some((*distance, similarity(metric?, *distance)))
         };
         let is_partial = text.is_partial || near.is_partial;
-        let near = near.hits.into_iter().filter_map(|hit| Some((hit.id, similarity(&hit.distances)?)));
-        Ok((fuse(text.hits.into_iter().map(|hit| (hit.id, hit.score)), near, hybrid.fusion), is_partial))
+        let near = near.hits.into_iter().filter_map(|hit| {
+            let (distance, similarity) = nearness(&hit.distances)?;
+            Some((hit.id, distance, similarity))
+        });
+        Ok(Answers {
+            text: text.hits.into_iter().map(|hit| (hit.id, hit.score)).collect(),
+            near: near.collect(),
+            is_partial,
+        })
+    }
+}
+
+/// The answers of one index to both queries of a [`Hybrid`].
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Answers {
+    /// The text's documents with their scores, the best ones first.
+    pub text: Vec<(Arc<[u8]>, f64)>,
+    /// The vector's documents with their distances and similarities, the nearest ones first.
+    pub near: Vec<(Arc<[u8]>, f64, f64)>,
+    /// A query was ended by [`SearchOptions::is_over`].
+    pub is_partial: bool,
+}
+
+impl Answers {
+    /// The documents of all answers, the best ones first.
+    #[must_use]
+    pub fn fuse(all: Vec<Self>, hybrid: &Hybrid<'_>) -> Vec<Fused> {
+        let (mut text, mut near) = (Vec::new(), Vec::new());
+        for answers in all {
+            text.extend(answers.text);
+            near.extend(answers.near);
+        }
+        let rank = |score: f64| if score.is_nan() { 0.0 } else { score };
+        text.sort_by(|one, other| rank(other.1).total_cmp(&rank(one.1)));
+        near.sort_by(|one, other| one.1.total_cmp(&other.1));
+        let (mut known, mut near_known) = (HashSet::new(), HashSet::new());
+        text.retain(|(id, _)| known.insert(Arc::clone(id)));
+        near.retain(|(id, ..)| near_known.insert(Arc::clone(id)));
+        text.truncate(hybrid.window);
+        near.truncate(hybrid.near.nearest_count().unwrap_or(usize::MAX).min(hybrid.window));
+        fuse(text.into_iter(), near.into_iter().map(|(id, _, similarity)| (id, similarity)), hybrid.fusion)
     }
 }
 

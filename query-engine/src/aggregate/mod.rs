@@ -2,13 +2,15 @@
 
 mod hybrid;
 mod order;
+mod parts;
 mod reducers;
 mod rows;
 mod steps;
 
 use std::fmt;
 
-pub use hybrid::{Fused, Fusion, Hybrid, ScoreNames};
+pub use hybrid::{Answers, Fused, Fusion, Hybrid, ScoreNames};
+pub use parts::{Part, PartRow};
 pub use reducers::{Reducer, ReducerKind};
 pub use rows::Rows;
 use rows::Table;
@@ -76,6 +78,14 @@ pub struct Aggregation<'a> {
     pub fetches_all: bool,
 }
 
+impl Aggregation<'_> {
+    /// The properties that steps read before a step makes them, and those that are loaded.
+    #[must_use]
+    pub fn properties(&self) -> Vec<String> {
+        source_columns(self)
+    }
+}
+
 /// Gives a property by a document's id and the property's name.
 pub type Fetch<'a> = dyn Fn(&[u8], &str) -> Option<Datum> + 'a;
 
@@ -115,24 +125,35 @@ impl Index {
         options: &SearchOptions<'_>,
         aggregation: &Aggregation<'_>,
     ) -> Result<Rows, AggregateError> {
-        let (table, is_partial) = self.table(query, options, aggregation);
+        let (table, is_partial) = self.table(query, options, aggregation, Self::columns(query, aggregation));
         rows(table, is_partial, aggregation.steps, options.profiler)
     }
 
-    /// A row per match, with the properties that steps name.
-    fn table(&self, query: &Query, options: &SearchOptions<'_>, aggregation: &Aggregation<'_>) -> (Table, bool) {
+    /// The properties that steps name, and the query's distances.
+    fn columns(query: &Query, aggregation: &Aggregation<'_>) -> Vec<String> {
         let mut columns = source_columns(aggregation);
         for name in query.distance_names().into_iter().rev() {
             if !columns.iter().any(|known| known == name) {
                 columns.insert(0, name.to_owned());
             }
         }
+        columns
+    }
+
+    /// A row per match, with these properties.
+    fn table(
+        &self,
+        query: &Query,
+        options: &SearchOptions<'_>,
+        aggregation: &Aggregation<'_>,
+        columns: Vec<String>,
+    ) -> (Table, bool) {
         let fields: Vec<Option<usize>> = columns.iter().map(|name| self.schema().find(name.as_bytes())).collect();
         let mut table = Table::new(columns);
         let is_partial = self.each_scored(query, options, aggregation.with_scores, &mut |found| {
             let Match { doc, score, distance, words } = found;
             let value = |(name, field): (&String, &Option<usize>)| match name.as_str() {
-                KEY => Some(Datum::Text(doc.id.clone())),
+                KEY | parts::ID => Some(Datum::Text(doc.id.clone())),
                 SCORE if aggregation.with_scores => Some(Datum::Number(*score)),
                 TERMS => Some(Datum::List(words().into_iter().map(|word| Datum::text(word.text)).collect())),
                 name if field.is_none() && distance(name).is_some() => distance(name).map(Datum::Number),

@@ -176,3 +176,46 @@ fn totals_are_those_of_a_lazy_pipeline() {
     check_totals(std::slice::from_ref(&sort), &[5, 0, 0, 0, 0, 0], 5);
     check_totals(&[group, Step::Limit { offset: 0, count: 1 }], &[3, 0], 3);
 }
+
+/// Rows of two indexes with the documents of one between them are those of that one.
+#[test]
+fn parts_are_as_the_whole() {
+    let whole = index();
+    let mut parts = [index(), index()];
+    for id in ["s1", "s4"] {
+        parts[0].remove(id.as_bytes());
+    }
+    // s5 is on its way: both have it.
+    for id in ["s2", "s3"] {
+        parts[1].remove(id.as_bytes());
+    }
+    let sort = |max| Step::Sort { by: vec![("amount".to_owned(), false)], max };
+    let group = Step::Group {
+        by: vec!["city".to_owned()],
+        reducers: vec![reduce(ReducerKind::Count, "n"), reduce(ReducerKind::Sum("amount".to_owned()), "s")],
+    };
+    for steps in [
+        vec![sort(Some(2))],
+        vec![Step::Load(Vec::new()), sort(Some(3)), Step::Limit { offset: 1, count: 2 }],
+        vec![group, Step::Sort { by: vec![("city".to_owned(), true)], max: None }],
+        vec![Step::Filter(expression("exists(@amount)")), sort(None)],
+    ] {
+        let aggregation = Aggregation { steps: &steps, ..Aggregation::default() };
+        let query = Query::parse(b"*", whole.schema(), &ParseOptions::default()).expect("valid");
+        let options = SearchOptions::default();
+        let mut one = whole.aggregate(&query, &options, &aggregation).expect("every row has a value");
+        let given = parts.iter().map(|part| part.part(&query, &options, &aggregation)).collect();
+        let mut many = Part::aggregate(given, &steps, None).expect("every row has a value");
+        assert_eq!(many.columns(), one.columns());
+        let rows = one.read(usize::MAX);
+        assert_eq!(many.read(usize::MAX), rows, "{steps:?}");
+    }
+    // A limit alone sends no more rows than it leaves.
+    let steps = [Step::Limit { offset: 0, count: 1 }];
+    let query = Query::parse(b"*", whole.schema(), &ParseOptions::default()).expect("valid");
+    let part = whole.part(&query, &SearchOptions::default(), &Aggregation { steps: &steps, ..Aggregation::default() });
+    assert_eq!((part.rows.len(), part.left_out), (1, 4));
+    let keeps = |id: &[u8]| id == b"s3";
+    let options = SearchOptions { keeps: Some(&keeps), ..SearchOptions::default() };
+    assert_eq!(whole.search(&query, &options).expect("a small window").total, 1);
+}

@@ -7,7 +7,7 @@ use super::patterns::{self, Pattern};
 use super::profile::{IteratorKind, Measured};
 use super::record::Word;
 use super::score::{bm25_idf, idf};
-use super::search::Limits;
+use super::search::{Keep, Limits};
 use super::vectors::Distances;
 use crate::index::postings::{Cursor, Postings};
 use crate::index::{Dictionary, FieldIndex, Index, NUMBERS_ALONE};
@@ -30,6 +30,8 @@ pub(super) struct Context<'i, 'o> {
     pub(super) distances: &'o RefCell<Distances>,
     /// The clock of a query that is watched.
     pub(super) clock: Option<fn() -> u64>,
+    /// Says of which documents the query is.
+    pub(super) keeps: Option<&'o Keep<'o>>,
 }
 
 impl<'i> Context<'i, '_> {

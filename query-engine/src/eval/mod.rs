@@ -16,4 +16,4 @@ pub(crate) use patterns::{Pattern, expand};
 pub use profile::{IteratorKind, IteratorProfile, Profiler, StepProfile};
 pub use score::{Explanation, Level, Scorer};
 pub(crate) use search::Match;
-pub use search::{DistanceOrder, Hit, Hits, Limits, Load, MAX_WINDOW, SearchError, SearchOptions, SortBy};
+pub use search::{DistanceOrder, Hit, Hits, Keep, Limits, Load, MAX_WINDOW, SearchError, SearchOptions, SortBy};

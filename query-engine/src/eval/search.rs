@@ -52,6 +52,9 @@ pub struct DistanceOrder<'o> {
     pub ascending: bool,
 }
 
+/// Says of which documents a query is, by their ids.
+pub type Keep<'o> = dyn Fn(&[u8]) -> bool + 'o;
+
 /// Gives a field's value by a document's id.
 pub type Load<'o> = dyn Fn(&[u8]) -> SortKey + 'o;
 
@@ -90,6 +93,8 @@ pub struct SearchOptions<'o> {
     pub is_over: Option<&'o dyn Fn() -> bool>,
     /// Watches the query.
     pub profiler: Option<&'o Profiler>,
+    /// Leaves only documents of which it returns `true`, by their ids; the nearest ones are looked for among these.
+    pub keeps: Option<&'o Keep<'o>>,
 }
 
 impl Default for SearchOptions<'_> {
@@ -110,6 +115,7 @@ impl Default for SearchOptions<'_> {
             limits: Limits::default(),
             is_over: None,
             profiler: None,
+            keeps: None,
         }
     }
 }
@@ -246,11 +252,11 @@ impl Index {
         distances: &RefCell<Distances>,
         each: &mut dyn FnMut(&Boxed<'i>, DocNumber, &'i Doc, &Scoring<'_>),
     ) -> (u64, bool) {
-        let SearchOptions { limits, slop, in_order, .. } = *options;
+        let SearchOptions { limits, slop, in_order, keeps, .. } = *options;
         let was_over = Cell::new(false);
         let (is_over, was_over) = (options.is_over, &was_over);
         let clock = options.profiler.map(|profiler| profiler.clock);
-        let context = Context { index: self, limits, slop, in_order, is_over, was_over, distances, clock };
+        let context = Context { index: self, limits, slop, in_order, is_over, was_over, distances, clock, keeps };
         let scoring = Scoring {
             scorer: options.scorer,
             level: options.level,
@@ -273,7 +279,7 @@ impl Index {
             if seen % ASK_EVERY == 0 && options.is_over.is_some_and(|is_over| is_over()) {
                 return finish(&matches, total, true);
             }
-            if let Some(doc) = self.docs().get(number) {
+            if let Some(doc) = self.docs().get(number).filter(|doc| keeps.is_none_or(|keeps| keeps(&doc.id))) {
                 total += 1;
                 each(&matches, number, doc, &scoring);
             }

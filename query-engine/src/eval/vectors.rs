@@ -4,9 +4,9 @@ use super::build::Context;
 use super::matches::{Boxed, Collected, Empty, Matches};
 use super::profile::{IteratorKind, IteratorProfile};
 use super::record::Record;
+use crate::index::FieldIndex;
 use crate::index::postings::DocNumber;
 use crate::index::vectors::FieldVectors;
-use crate::index::{FieldIndex, Index};
 use crate::query::{HybridPolicy, Near, Node, VectorQuery};
 use crate::vector::{Neighbour, Vector};
 
@@ -79,13 +79,24 @@ impl<'i> Context<'i, '_> {
             if number.is_multiple_of(ASK_EVERY) && self.is_over() {
                 break;
             }
-            numbers.extend(self.index.docs().get(number).is_some().then_some(number));
+            numbers.extend(self.is_kept(number).then_some(number));
         }
         numbers
     }
 
+    /// The document is live, and the query is about it.
+    fn is_kept(&self, number: DocNumber) -> bool {
+        self.index.docs().get(number).is_some_and(|doc| self.keeps.is_none_or(|keeps| keeps(&doc.id)))
+    }
+
+    /// [`Self::is_kept`]; `None` if all documents are.
+    fn live(&self) -> Option<Box<dyn Fn(DocNumber) -> bool + '_>> {
+        let are_all = self.index.is_compact() && self.keeps.is_none();
+        if are_all { None } else { Some(Box::new(|number| self.is_kept(number))) }
+    }
+
     fn unfiltered(&self, vectors: &FieldVectors, vector: &Vector, near: Near) -> Vec<Neighbour> {
-        let is_live = live(self.index);
+        let is_live = self.live();
         let (accept, is_over) = (is_live.as_deref(), self.is_over);
         match near {
             Near::Nearest { k, ef_runtime, .. } => vectors.nearest(vector, (k, ef_runtime), accept, is_over),
@@ -109,11 +120,6 @@ impl<'i> Context<'i, '_> {
         let accept = |number: DocNumber| numbers.binary_search(&number).is_ok();
         vectors.nearest(vector, (k, ef_runtime), Some(&accept), self.is_over)
     }
-}
-
-/// Whether a document is live; `None` if all are.
-fn live(index: &Index) -> Option<Box<dyn Fn(DocNumber) -> bool + '_>> {
-    if index.is_compact() { None } else { Some(Box::new(|number| index.docs().get(number).is_some())) }
 }
 
 /// Documents between two questions whether the query is over.

@@ -139,6 +139,18 @@ impl Query {
         }
     }
 
+    /// The k of `=>[KNN k …]`.
+    #[must_use]
+    pub fn nearest_count(&self) -> Option<usize> {
+        match &self.root.kind {
+            Kind::Vector(query) => match query.near {
+                Near::Nearest { k, .. } => Some(k),
+                Near::Within { .. } => None,
+            },
+            _ => None,
+        }
+    }
+
     /// Returns true if it compares vectors.
     #[must_use]
     pub fn has_vectors(&self) -> bool {

@@ -51,6 +51,18 @@ impl Asking {
     }
 }
 
+/// The part of a cluster's answer that a call gives.
+#[derive(Debug, Default)]
+pub enum Part {
+    /// All: other nodes have not been asked.
+    #[default]
+    Whole,
+    /// That of this node, for a call that gathers. The user was judged before.
+    Own,
+    /// All, from the answers of the nodes.
+    Gathered(Result<Vec<Vec<u8>>, Error>),
+}
+
 /// A transaction that is being put together.
 #[derive(Debug, Default)]
 pub struct Multi {
@@ -145,6 +157,8 @@ pub struct Client {
     pub out_of_memory: bool,
     /// The move whose slots it brings, from when its connection has nothing else to do.
     pub importing: Option<Box<NodeId>>,
+    /// The part of a cluster's answer that the present call gives.
+    pub part: Part,
     /// Its options as a replica.
     pub follower: Option<Box<Follower>>,
     /// Whether the connection ends when the reply is sent.
@@ -171,6 +185,7 @@ impl Client {
             held_since: None,
             out_of_memory: false,
             importing: None,
+            part: Part::Whole,
             follower: None,
             close: false,
         }

@@ -88,6 +88,8 @@ pub struct Command {
     pub batch: (u16, u16),
     /// How much work a call is likely to be.
     pub weight: Weight,
+    /// In a cluster, other nodes do a part of each call first.
+    pub gathers: bool,
     /// The part that it plays for those who run it.
     pub role: Role,
 }

@@ -62,7 +62,7 @@ fn in_background(cx: &Ctx<'_>, args: Args<'_>) -> Result<bool> {
 pub(super) fn empty(cx: &mut Ctx<'_>, db: usize, in_background: bool) {
     cx.all_ready(db);
     if db == 0 {
-        search::clear(cx.instance());
+        search::flush(cx);
     }
     let db = cx.view_mut(db);
     db.database().touch_where(|key| db.peek(key).is_some());

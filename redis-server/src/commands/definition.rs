@@ -60,6 +60,7 @@ pub const fn cmd(
             NO_BATCH
         },
         weight: Weight::Little,
+        gathers: false,
         role: Role::Plain,
     };
     Definition { command, handler, subcommands: &[] }
@@ -134,6 +135,12 @@ impl Definition {
     /// The same row, of so much work.
     pub const fn weighs(mut self, weight: Weight) -> Self {
         self.command.weight = weight;
+        self
+    }
+
+    /// The same row, of which other nodes of a cluster do a part.
+    pub const fn gathers(mut self) -> Self {
+        self.command.gathers = true;
         self
     }
 

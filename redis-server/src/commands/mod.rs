@@ -39,10 +39,17 @@ mod wait;
 
 pub use registry::{REGISTRY, TABLE};
 #[cfg(feature = "search")]
-pub(crate) use search::end_idle as end_idle_indexes;
+pub(crate) use search::look_after as look_after_indexes;
 pub(crate) use server::end_hot_keys_if_due;
 
+/// The part of other nodes of a cluster.
+#[cfg(feature = "search")]
+const GATHER: Gather = search::gather;
+#[cfg(not(feature = "search"))]
+const GATHER: Gather = |_, _, _, _| Ok(Vec::new());
+
 use crate::commands::definition::Family;
+use crate::exec::core::Gather;
 
 /// Every family.
 pub const FAMILIES: &[&Family] = &[

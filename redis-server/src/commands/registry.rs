@@ -86,7 +86,8 @@ const SLOTS: usize = (COUNT * 4).next_power_of_two();
 static INDEX: [Slot; SLOTS] = index(&ROWS);
 
 /// Every command of this server, with what runs for it.
-pub static TABLE: CommandTable = CommandTable { registry: Registry::new(&ROWS, &INDEX), handlers: &HANDLERS };
+pub static TABLE: CommandTable =
+    CommandTable { registry: Registry::new(&ROWS, &INDEX), handlers: &HANDLERS, gather: super::GATHER };
 
 /// The properties of every command.
 pub const REGISTRY: &Registry = &TABLE.registry;

@@ -21,6 +21,11 @@ impl Database {
         slots.for_each(|slot| _ = words[usize::from(slot) / 64].fetch_and(!(1 << (slot % 64)), SeqCst));
     }
 
+    /// Returns true if any slots are hidden.
+    pub fn hides_slots(&self) -> bool {
+        self.hidden.words().iter().any(|word| word.load(SeqCst) != 0)
+    }
+
     /// Number of keys that are hidden.
     pub(super) fn hidden_keys(&self) -> usize {
         self.hidden.slots().filter(|slot| self.hidden.has(*slot)).map(|slot| self.len_of(slot)).sum()

@@ -36,7 +36,7 @@ pub(super) async fn run(worker: Rc<Worker>) {
             worker.instance.replication.run(&worker.instance, now_ms());
             slow::serve_due(&worker);
             #[cfg(feature = "search")]
-            commands::end_idle_indexes(&worker);
+            commands::look_after_indexes(&worker);
         }
         worker.instance.aof.review(&worker.instance);
         worker.instance.tracking.limit(&worker.instance.config);

@@ -30,6 +30,7 @@ pub(super) async fn run(instance: Arc<Instance>) {
         }
         look_after(&instance, now_ms());
         instance.peers.close_idle(now_ms());
+        instance.links.close_idle();
     }
 }
 

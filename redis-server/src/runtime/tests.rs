@@ -54,7 +54,7 @@ fn commands() -> &'static CommandTable {
     for name in ["get", "exists"] {
         handlers[usize::from(TABLE.registry.lookup(name.as_bytes()).unwrap().id)] = get;
     }
-    Box::leak(Box::new(CommandTable { registry: TABLE.registry, handlers: handlers.leak() }))
+    Box::leak(Box::new(CommandTable { handlers: handlers.leak(), ..TABLE }))
 }
 
 #[test]

@@ -29,8 +29,8 @@ pub use options::{OptionError, Options, SETTINGS, Setting, UNLIMITED};
 use crate::config::Config;
 use crate::config::settings;
 use std::collections::BTreeMap;
-use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::{Relaxed, SeqCst};
+use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 
 use query_engine::{Suggestions, WordList};
@@ -63,11 +63,19 @@ pub struct Search {
     expected: Mutex<Vec<Words>>,
     /// Whether a thread runs these commands, which may have locked all shards.
     is_restoring: AtomicBool,
+    /// The version of the cluster's definitions; 0 where there is no cluster.
+    version: AtomicU64,
+    /// Held while definitions are changed in the name of the cluster.
+    changes: Mutex<()>,
+    defining: Mutex<()>,
+    /// When it is compared with those of other nodes next, in milliseconds of a steady clock.
+    pub look_at: AtomicU64,
 }
 
 /// Indexes, aliases, dictionaries and suggestions of one moment. Large parts are shared.
 #[derive(Debug)]
 pub struct Kept {
+    version: u64,
     catalog: Vec<Words>,
     dictionaries: BTreeMap<Box<[u8]>, Arc<WordList>>,
     suggestions: SuggestionsByName,
@@ -76,6 +84,14 @@ pub struct Kept {
 impl Kept {
     /// Calls `take` with each command that makes them anew.
     pub fn commands(&self, mut take: impl FnMut(&[&[u8]])) {
+        self.definitions(&mut take);
+        if self.version > 0 {
+            take(&[b"FT._DEFINE", b"VERSION", self.version.to_string().as_bytes()]);
+        }
+    }
+
+    /// [`Self::commands`] without the version.
+    pub fn definitions(&self, mut take: impl FnMut(&[&[u8]])) {
         for words in &self.catalog {
             take(&words.iter().map(|word| &**word).collect::<Vec<_>>());
         }
@@ -93,6 +109,12 @@ impl Kept {
                 take(&words);
             }
         }
+    }
+
+    /// The version of the cluster's definitions.
+    #[must_use]
+    pub fn version(&self) -> u64 {
+        self.version
     }
 }
 
@@ -127,6 +149,7 @@ impl Search {
     /// Forgets all indexes, aliases, dictionaries, suggestions and cursors, as FLUSHALL does. The caller may have locked shards.
     pub fn clear(&self, database: &Database) {
         self.clear_catalog(database);
+        self.set_version(0);
         lock(&self.cursors).clear();
         lock(&self.dictionaries).clear();
         lock(&self.suggestions).clear();
@@ -163,6 +186,11 @@ impl Search {
         lock(&self.dictionaries).get(name).cloned()
     }
 
+    /// The names of all dictionaries.
+    pub fn dictionary_names(&self) -> Vec<Box<[u8]>> {
+        lock(&self.dictionaries).keys().cloned().collect()
+    }
+
     /// Calls `work` with all suggestions by name.
     pub fn with_suggestions<R>(&self, work: impl FnOnce(&mut SuggestionsByName) -> R) -> R {
         work(&mut lock(&self.suggestions))
@@ -176,10 +204,31 @@ impl Search {
     /// The indexes, aliases, dictionaries and suggestions of this moment, for files.
     pub fn kept(&self) -> Kept {
         Kept {
+            version: self.version(),
             catalog: self.read_catalog().commands(),
             dictionaries: lock(&self.dictionaries).clone(),
             suggestions: lock(&self.suggestions).clone(),
         }
+    }
+
+    /// The version of the cluster's definitions.
+    pub fn version(&self) -> u64 {
+        self.version.load(SeqCst)
+    }
+
+    /// The definitions have this version.
+    pub fn set_version(&self, version: u64) {
+        self.version.store(version, SeqCst);
+    }
+
+    /// Waits for its turn to change the definitions of all nodes.
+    pub fn changes(&self) -> MutexGuard<'_, ()> {
+        lock(&self.changes)
+    }
+
+    /// Waits for its turn to change the definitions of this node in the name of the cluster. The caller holds no lock of a shard.
+    pub fn defining(&self) -> MutexGuard<'_, ()> {
+        lock(&self.defining)
     }
 
     /// A file has a command for [`Search::take_expected`].

@@ -12,7 +12,7 @@ use super::support::{PATIENCE, until};
 
 /// Settings by which nodes speak TLS to each other, with one certificate that is its own authority. Its files lie in the folder of the node of
 /// this name, and go with it.
-fn speaks_tls(name: &str) -> Vec<(String, String)> {
+pub(crate) fn speaks_tls(name: &str) -> Vec<(String, String)> {
     let folder = std::env::temp_dir().join(format!("redis-server-{name}-{}", std::process::id()));
     std::fs::create_dir_all(&folder).unwrap();
     let rcgen::CertifiedKey { cert, signing_key } =
@@ -33,7 +33,7 @@ fn speaks_tls(name: &str) -> Vec<(String, String)> {
     .to_vec()
 }
 
-fn tls_node(name: &str, settings: &[(String, String)], others: &[(&str, &str)]) -> Node {
+pub(crate) fn tls_node(name: &str, settings: &[(String, String)], others: &[(&str, &str)]) -> Node {
     let mut all: Vec<(&str, &str)> = settings.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
     all.extend(others);
     Node::start(name, &all)

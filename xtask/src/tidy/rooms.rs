@@ -25,7 +25,7 @@ const ROOMS: &[Room] = &[
     ("run", &["run/"], &["eviction", "core", "gate"]),
     ("script", &["script/"], &["run", "core"]),
     ("apply", &["apply/"], &["run", "core"]),
-    ("search", &["search.rs"], &["core"]),
+    ("search", &["search/"], &["core"]),
     ("snapshot", &["snapshot/"], &["search", "core", "gate"]),
     ("aof", &["aof/"], &["snapshot", "apply", "core", "gate"]),
     ("replication", &["replication/"], &["snapshot", "apply", "core", "gate"]),

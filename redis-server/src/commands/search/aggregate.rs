@@ -3,15 +3,17 @@
 use std::collections::HashSet;
 use std::sync::atomic::Ordering::Relaxed;
 
-use query_engine::{Aggregation, Datum, Index, KEY, MAX_WINDOW, Profiler, Reducer, Rows, SCORE, SearchOptions, Step};
+use query_engine::{
+    Aggregation, Datum, Index, KEY, MAX_WINDOW, Part, Profiler, Query, Reducer, Rows, SCORE, SearchOptions, Step,
+};
 
-use super::find::not_loaded;
+use super::find::{Watch, not_loaded};
 use super::load::Loader;
 use super::lookup::{current, queried};
 use super::pipeline::Request;
 use super::query::check_time;
 use super::words::Words;
-use super::{cursor, expand};
+use super::{cluster, cursor, expand, merge};
 use crate::command::{Args, Result};
 use crate::exec::core::Ctx;
 use crate::keyspace::Entry;
@@ -20,9 +22,13 @@ use crate::search::{Definition, SearchIndex, Source};
 
 /// `FT.AGGREGATE index query [step …]`
 pub(super) fn aggregate(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
+    let parts = cluster::parts(cx, args)?;
     let index = queried(cx, args)?;
     let request = Request::parse(cx, args.at(2), Words::new(args, 3))?;
-    let rows = run(cx, &index, &request, None)?;
+    let rows = match parts {
+        Some(parts) => merge::rows(cx, &index, &request, &parts)?,
+        None => run(cx, &index, &request, None)?,
+    };
     let json = request.common.expands.then(|| json_columns(&index.definition(), &request, &rows));
     match &request.cursor {
         Some(options) => cursor::begin(cx, index.name(), options, (rows, json)),
@@ -56,13 +62,38 @@ pub(super) fn run(
     request: &Request<'_>,
     profiler: Option<&Profiler>,
 ) -> Result<Rows> {
+    let watch = Watch { profiler, keeps: None };
+    let rows = with_source(cx, index, request, watch, |engine, query, options, aggregation| {
+        engine.aggregate(query, options, aggregation).map_err(|error| Error::Message(error.to_string()))
+    })??;
+    if profiler.is_none() {
+        check_time(cx, rows.is_partial())?;
+    }
+    Ok(rows)
+}
+
+/// The rows of this node's documents before any step.
+pub(super) fn part(cx: &Ctx<'_>, index: &SearchIndex, request: &Request<'_>, watch: Watch<'_>) -> Result<Part> {
+    let part = with_source(cx, index, request, watch, Index::part)?;
+    check_time(cx, part.is_partial)?;
+    Ok(part)
+}
+
+/// Calls `work` with what makes the rows of a pipeline.
+fn with_source<R>(
+    cx: &Ctx<'_>,
+    index: &SearchIndex,
+    request: &Request<'_>,
+    Watch { profiler, keeps }: Watch<'_>,
+    work: impl FnOnce(&Index, &Query, &SearchOptions<'_>, &Aggregation<'_>) -> R,
+) -> Result<R> {
     let deadline = current(cx, &request.common);
     index.note_dialect(request.common.query_dialect);
     let (engine, definition) = (index.engine(), index.definition());
     request.common.check_source(definition.source)?;
     let query = request.common.parse(&engine, request.query)?;
     let is_over = || deadline.is_over();
-    let options = request.common.options(cx, &is_over);
+    let options = SearchOptions { keeps, ..request.common.options(cx, &is_over) };
     let loader = Loader::new(cx, cx.instance(), &definition, request.common.dialect, deadline);
     let mut load: Vec<String> = request.load.iter().map(|(name, _)| name.clone()).collect();
     if request.loads_all {
@@ -83,11 +114,7 @@ pub(super) fn run(
         fetch: Some(&fetch),
         fetches_all: loader.lists_values(),
     };
-    let rows = engine.aggregate(&query, &options, &aggregation).map_err(|error| Error::Message(error.to_string()))?;
-    if profiler.is_none() {
-        check_time(cx, rows.is_partial())?;
-    }
-    Ok(rows)
+    Ok(work(&engine, &query, &options, &aggregation))
 }
 
 /// Which columns show JSON: properties of documents that no step has made.

@@ -1,6 +1,10 @@
 //! FT._LIST, aliases, and FT.TAGVALS.
 
+use std::collections::BTreeSet;
+
+use super::cluster;
 use super::lookup::{UNKNOWN_INDEX, default_deadline, index_for, refresh};
+use super::wire::{Reader, Writer};
 use crate::command::{Args, Result};
 use crate::exec::core::Ctx;
 use crate::exec::core::clock::steady_ms;
@@ -78,12 +82,33 @@ pub(super) fn shapes(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
 
 /// `FT.TAGVALS index field`
 pub(super) fn tag_values(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
+    let values: BTreeSet<Box<[u8]>> = match cluster::all_parts(cx, args)? {
+        None => tags(cx, args)?.into_iter().collect(),
+        Some(parts) => {
+            let mut values = BTreeSet::new();
+            for part in &parts {
+                values.extend(Reader::new(part).list(|reader| Ok(Box::from(reader.text()?)))?);
+            }
+            values
+        }
+    };
+    cx.reply.set(values.len());
+    values.iter().for_each(|value| cx.reply.bulk(value));
+    Ok(())
+}
+
+/// This node's part of FT.TAGVALS.
+pub(super) fn tag_part(cx: &Ctx<'_>, args: Args<'_>, writer: &mut Writer) -> Result {
+    writer.list(&tags(cx, args)?, |writer, value| writer.text(value));
+    Ok(())
+}
+
+/// The values of a tag field.
+fn tags(cx: &Ctx<'_>, args: Args<'_>) -> Result<Vec<Box<[u8]>>> {
     let index = index_for(cx, args, UNKNOWN_INDEX)?;
     refresh(cx, default_deadline(cx));
     let engine = index.engine();
     let field = engine.schema().find(args.at(2)).ok_or(Error::Static("No such field"))?;
-    let values: Vec<&[u8]> = engine.tag_values(field).ok_or(Error::Static("Not a tag field"))?.collect();
-    cx.reply.set(values.len());
-    values.iter().for_each(|value| cx.reply.bulk(value));
-    Ok(())
+    let values = engine.tag_values(field).ok_or(Error::Static("Not a tag field"))?;
+    Ok(values.map(Box::from).collect())
 }

@@ -15,7 +15,7 @@ use crate::exec::core::clock::steady_ms;
 use crate::exec::{Event, search};
 use crate::keyspace::Dropped;
 use crate::protocol::error::{Error, echo};
-use crate::search::{Definition, Source, Words as Command};
+use crate::search::{Definition, SearchIndex, Source, Words as Command};
 
 /// How long FT.DROPINDEX DD sleeps until a slow call gives a key back.
 const NAP: Duration = Duration::from_millis(1);
@@ -200,6 +200,11 @@ fn rule(definition: &mut Definition, words: &mut Words<'_>) -> Result {
     Ok(())
 }
 
+/// A call that changes an index, for files: aliases come behind the indexes there, so it has the index' own name.
+pub(super) fn named(args: Args<'_>, index: &SearchIndex) -> Command {
+    args.iter().enumerate().map(|(at, word)| if at == 1 { index.name() } else { word }.into()).collect()
+}
+
 /// `FT.ALTER index [SKIPINITIALSCAN] SCHEMA ADD field type [option …]`
 pub(super) fn alter(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     let index = index_for(cx, args, NO_INDEX)?;
@@ -226,7 +231,7 @@ pub(super) fn alter(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
             engine.add_field(field).map_err(|error| Error::Message(error.to_string()))?;
             definition.fields.push(source);
         }
-        definition.commands.push(args.iter().map(Into::into).collect::<Command>());
+        definition.commands.push(named(args, &index));
         Ok::<_, Error>(())
     })?;
     if !skips_scan {

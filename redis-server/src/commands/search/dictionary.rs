@@ -1,11 +1,11 @@
 //! Dictionaries (FT.DICT…) and synonyms (FT.SYN…).
 
+use super::create::named;
 use super::lookup::{NO_INDEX, index_for, settle};
 use super::words::Words;
 use crate::command::{Args, Result};
 use crate::exec::core::Ctx;
 use crate::protocol::error::Error;
-use crate::search::Words as Command;
 
 /// `FT.DICTADD dictionary term [term …]`
 pub(super) fn add(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
@@ -50,7 +50,7 @@ pub(super) fn syn_update(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     settle(cx);
     index.alter(|definition, engine| {
         engine.add_synonyms(args.at(2), words.rest());
-        definition.commands.push(args.iter().map(Into::into).collect::<Command>());
+        definition.commands.push(named(args, &index));
         Ok::<_, Error>(())
     })?;
     if !skips_scan {

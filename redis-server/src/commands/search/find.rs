@@ -1,12 +1,12 @@
 //! FT.SEARCH.
 
-use query_engine::{DistanceOrder, Hits, Index, MAX_WINDOW, Profiler, Query, SearchOptions, SortBy, SortKey};
+use query_engine::{DistanceOrder, Hits, Index, Keep, MAX_WINDOW, Profiler, Query, SearchOptions, SortBy, SortKey};
 
 use super::load::{self, Loader, Marking, Returned};
 use super::lookup::{Deadline, current, queried};
 use super::query::{Common, TIME_IS_OVER, check_time, limit};
-use super::show;
 use super::words::{MAX_ECHO, Words, bad};
+use super::{cluster, merge, show};
 use crate::command::{Args, Result};
 use crate::exec::core::Ctx;
 use crate::protocol::error::{Error, echo};
@@ -125,6 +125,15 @@ impl<'a> Request<'a> {
         Ok(())
     }
 
+    /// Becomes the request for one node's part: its best hits, as many as the answer may have. The nearest of all nodes are chosen first, and
+    /// sorted then.
+    pub(super) fn become_part(&mut self, engine: &Index) -> Result {
+        let nearest = self.parsed(engine)?.nearest_count();
+        let (offset, count) = self.limit;
+        self.limit = (0, if count == 0 { 0 } else { nearest.unwrap_or_else(|| offset.saturating_add(count)) });
+        Ok(())
+    }
+
     /// The answer has only ids.
     pub(super) fn wants_no_documents(&self) -> bool {
         self.no_content || self.returned.as_ref().is_some_and(Vec::is_empty)
@@ -196,6 +205,9 @@ fn geo_filter(words: &mut Words<'_>) -> Result<String> {
 
 /// `FT.SEARCH index query [option …]`
 pub(super) fn search(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
+    if let Some(parts) = cluster::parts(cx, args)? {
+        return merge::search(cx, args, &parts);
+    }
     let index = queried(cx, args)?;
     let request = Request::parse(cx, args.at(2), Words::new(args, 3))?;
     answer(cx, &index, &request)
@@ -204,10 +216,17 @@ pub(super) fn search(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
 /// Runs a query and writes its answer.
 pub(super) fn answer(cx: &mut Ctx<'_>, index: &SearchIndex, request: &Request<'_>) -> Result {
     let deadline = current(cx, &request.common);
-    let hits = run(cx, index, request, deadline, None)?;
+    let hits = run(cx, index, request, deadline, Watch::default())?;
     let definition = index.definition();
     let loader = Loader::new(cx, cx.instance(), &definition, request.common.dialect, deadline);
     show::hits(cx, index, request, &loader.load(index, request, hits))
+}
+
+/// Watches a query, and says of which documents it is.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Watch<'w> {
+    pub(super) profiler: Option<&'w Profiler>,
+    pub(super) keeps: Option<&'w Keep<'w>>,
 }
 
 /// Finds the hits of a query. One that is watched by a profiler does not fail at the end of its time.
@@ -216,7 +235,7 @@ pub(super) fn run(
     index: &SearchIndex,
     request: &Request<'_>,
     deadline: Deadline,
-    profiler: Option<&Profiler>,
+    Watch { profiler, keeps }: Watch<'_>,
 ) -> Result<Hits> {
     index.note_dialect(request.common.query_dialect);
     let (engine, definition) = (index.engine(), index.definition());
@@ -249,6 +268,7 @@ pub(super) fn run(
         with_scores: request.with_scores,
         with_words: request.marking.is_on(),
         profiler,
+        keeps,
         ..request.common.options(cx, &is_over)
     };
     let hits = engine.search(&query, &options).map_err(|error| Error::Message(error.to_string()))?;

@@ -1,9 +1,12 @@
 //! FT.HYBRID: a text query and a vector query, whose answers become one.
 
+use std::collections::{BTreeSet, HashMap};
+use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
 use query_engine::{
-    Aggregation, FieldKind, Fused, Fusion, Hybrid, Index, KEY, Query, Rows, SCORE, ScoreNames, Scorer, Step,
+    Aggregation, Answers, Fetch, FieldKind, Fused, Fusion, Hybrid, Index, KEY, Keep, Query, Rows, SCORE, ScoreNames,
+    Scorer, SearchOptions, Step,
 };
 
 use super::aggregate::{all_names, all_steps, check_names, fetched};
@@ -11,8 +14,9 @@ use super::find::escaped;
 use super::load::Loader;
 use super::lookup::{current, queried};
 use super::query::{check_time, scorer};
+use super::wire::{Reader, Writer};
 use super::words::{MAX_ECHO, Words};
-use super::{cursor, pipeline};
+use super::{cluster, cursor, pipeline};
 use crate::command::{Args, Result};
 use crate::exec::core::Ctx;
 use crate::exec::core::clock::steady_ms;
@@ -71,9 +75,13 @@ enum Bound<'a> {
 /// `FT.HYBRID index [2] SEARCH query … VSIM @field $vector … [step …]`
 pub(super) fn hybrid(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     let begun = steady_ms();
+    let parts = cluster::parts(cx, args)?;
     let index = queried(cx, args)?;
     let request = Request::parse(cx, Words::new(args, 2))?;
-    let (rows, is_partial) = run(cx, &index, &request)?;
+    let (rows, is_partial) = match parts {
+        Some(parts) => merged(cx, &index, &request, &parts)?,
+        None => run(cx, &index, &request)?,
+    };
     check_time(cx, is_partial)?;
     show(cx.reply, rows, is_partial, steady_ms().saturating_sub(begun));
     Ok(())
@@ -345,8 +353,14 @@ fn unknown(words: &Words<'_>, clause: &str) -> Error {
     Error::Message(format!("Unknown argument `{}` in {clause}", words.shown()))
 }
 
-/// Finds the documents of both queries and runs the steps; also returns whether time was up.
-fn run(cx: &Ctx<'_>, index: &SearchIndex, request: &Request<'_>) -> Result<(Rows, bool)> {
+/// Calls `work` with both queries.
+fn with_queries<R>(
+    cx: &Ctx<'_>,
+    index: &SearchIndex,
+    request: &Request<'_>,
+    keeps: Option<&Keep<'_>>,
+    work: impl FnOnce(&Index, &Hybrid<'_>, &SearchOptions<'_>, &Loader<'_>) -> Result<R>,
+) -> Result<R> {
     let tail = &request.tail;
     let deadline = current(cx, &tail.common);
     index.note_dialect(tail.common.query_dialect);
@@ -357,35 +371,116 @@ fn run(cx: &Ctx<'_>, index: &SearchIndex, request: &Request<'_>) -> Result<(Rows
     }
     let near = request.near.query(&engine, tail, request.window)?;
     let is_over = || deadline.is_over();
-    let options = tail.common.options(cx, &is_over);
+    let options = SearchOptions { keeps, ..tail.common.options(cx, &is_over) };
     let hybrid = Hybrid { text: &text, near: &near, fusion: request.fusion, window: request.window };
-    let failed = |error: &dyn std::fmt::Display| Error::Message(error.to_string());
-    let (documents, is_partial) = engine.fuse(&hybrid, &options).map_err(|error| failed(&error))?;
     let loader = Loader::new(cx, cx.instance(), &definition, tail.common.dialect, deadline);
-    let both = request.both_name.unwrap_or(SCORE);
-    let load = loaded(request, &documents, &loader);
-    let steps = all_steps(tail, &load);
-    let scores = [Some(KEY), Some(both), request.text_name, request.near.name];
-    let made = load.iter().map(String::as_str).chain(scores.into_iter().flatten());
-    check_names(&engine, definition.source, tail, made.collect())?;
-    let fetch = |id: &[u8], name: &str| fetched(tail, &loader, id, name);
-    let aggregation = Aggregation {
-        steps: &steps,
-        load: &load,
-        with_scores: false,
-        fetch: Some(&fetch),
-        fetches_all: loader.lists_values(),
+    work(&engine, &hybrid, &options, &loader)
+}
+
+/// Finds the documents of both queries and runs the steps; also returns whether time was up.
+fn run(cx: &Ctx<'_>, index: &SearchIndex, request: &Request<'_>) -> Result<(Rows, bool)> {
+    with_queries(cx, index, request, None, |engine, hybrid, options, loader| {
+        let (documents, is_partial) = engine.fuse(hybrid, options).map_err(|error| failed(&error))?;
+        let load = loaded(request, documents.iter().map(|document| &*document.id), loader);
+        let fetch = |id: &[u8], name: &str| fetched(&request.tail, loader, id, name);
+        let rows = rows(engine, index, request, &documents, (&load, &fetch, loader.lists_values()))?;
+        Ok((rows, is_partial))
+    })
+}
+
+/// This node's part: the documents of both queries, with the properties that steps read.
+pub(super) fn part(
+    cx: &Ctx<'_>,
+    index: &SearchIndex,
+    words: Words<'_>,
+    keeps: Option<&Keep<'_>>,
+    writer: &mut Writer,
+) -> Result {
+    let request = Request::parse(cx, words)?;
+    with_queries(cx, index, &request, keeps, |engine, hybrid, options, loader| {
+        let answers = engine.answers(hybrid, options).map_err(|error| failed(&error))?;
+        let ids = answers.text.iter().map(|(id, _)| id).chain(answers.near.iter().map(|(id, ..)| id));
+        let ids: BTreeSet<Arc<[u8]>> = ids.cloned().collect();
+        let load = loaded(&request, ids.iter().map(|id| &**id), loader);
+        let steps = all_steps(&request.tail, &load);
+        let fetch = |id: &[u8], name: &str| fetched(&request.tail, loader, id, name);
+        let fetches_all = loader.lists_values();
+        let aggregation =
+            Aggregation { steps: &steps, load: &load, with_scores: false, fetch: Some(&fetch), fetches_all };
+        let made = [Some(KEY), Some(request.both_name.unwrap_or(SCORE)), request.text_name, request.near.name];
+        let mut columns = aggregation.properties();
+        columns.retain(|name| !made.contains(&Some(name)));
+        let values = |id: &Arc<[u8]>| columns.iter().map(|name| engine.property(id, name, &aggregation)).collect();
+        let rows: Vec<_> = ids.iter().map(|id| (Arc::clone(id), values(id))).collect();
+        writer.answers(&answers);
+        writer.list(&load, |writer, name| writer.text(name.as_bytes()));
+        writer.rows(&columns, &rows);
+        Ok(())
+    })
+}
+
+/// [`run`] over the parts of all nodes.
+fn merged(cx: &Ctx<'_>, index: &SearchIndex, request: &Request<'_>, parts: &[Vec<u8>]) -> Result<(Rows, bool)> {
+    let (mut answers, mut load, mut values, mut is_partial) = (Vec::new(), Vec::new(), HashMap::new(), false);
+    for part in parts {
+        if part.is_empty() {
+            is_partial = true;
+            continue;
+        }
+        let mut reader = Reader::new(part);
+        let own = reader.answers()?;
+        is_partial |= own.is_partial;
+        answers.push(own);
+        for name in reader.list(Reader::name)? {
+            if !load.contains(&name) {
+                load.push(name);
+            }
+        }
+        let (columns, rows) = reader.rows()?;
+        let columns: Arc<[String]> = columns.into();
+        values.extend(rows.into_iter().map(|(id, row)| (id, (Arc::clone(&columns), row))));
+    }
+    let fetch = |id: &[u8], name: &str| {
+        let (columns, row) = values.get(id)?;
+        row.get(columns.iter().position(|known| known == name)?)?.clone()
     };
-    let names = ScoreNames { text: request.text_name, vector: request.near.name, both };
-    let rows = engine.aggregate_fused(&documents, &names, &aggregation).map_err(|error| failed(&error))?;
+    let rows = with_queries(cx, index, request, None, |engine, hybrid, _, loader| {
+        let documents = Answers::fuse(answers, hybrid);
+        rows(engine, index, request, &documents, (&load, &fetch, loader.lists_values()))
+    })?;
     Ok((rows, is_partial))
 }
 
+fn failed(error: &dyn std::fmt::Display) -> Error {
+    Error::Message(error.to_string())
+}
+
+/// The properties that are loaded, the source of values, and whether it has those that the index keeps, too.
+type Values<'v> = (&'v [String], &'v Fetch<'v>, bool);
+
+/// Runs documents through the steps.
+fn rows(
+    engine: &Index,
+    index: &SearchIndex,
+    request: &Request<'_>,
+    documents: &[Fused],
+    (load, fetch, fetches_all): Values<'_>,
+) -> Result<Rows> {
+    let (tail, both) = (&request.tail, request.both_name.unwrap_or(SCORE));
+    let steps = all_steps(tail, load);
+    let scores = [Some(KEY), Some(both), request.text_name, request.near.name];
+    let made = load.iter().map(String::as_str).chain(scores.into_iter().flatten());
+    check_names(engine, index.definition().source, tail, made.collect())?;
+    let aggregation = Aggregation { steps: &steps, load, with_scores: false, fetch: Some(fetch), fetches_all };
+    let names = ScoreNames { text: request.text_name, vector: request.near.name, both };
+    engine.aggregate_fused(documents, &names, &aggregation).map_err(|error| failed(&error))
+}
+
 /// The names of properties that rows have before any step: those of LOAD, or the key and the score.
-fn loaded(request: &Request<'_>, documents: &[Fused], loader: &Loader<'_>) -> Vec<String> {
+fn loaded<'i>(request: &Request<'_>, ids: impl Iterator<Item = &'i [u8]>, loader: &Loader<'_>) -> Vec<String> {
     let mut names: Vec<String> = request.tail.load.iter().map(|(name, _)| name.clone()).collect();
     if request.tail.loads_all {
-        all_names(documents.iter().map(|document| &*document.id), loader, &mut names);
+        all_names(ids, loader, &mut names);
     } else if names.is_empty() {
         names.push(KEY.to_owned());
         names.extend(request.both_name.is_none().then(|| SCORE.to_owned()));

@@ -3,26 +3,176 @@
 use std::sync::atomic::Ordering::Relaxed;
 
 use query_engine::vector::{Algorithm, VectorOptions};
-use query_engine::{Field, FieldKind, Index, Surface};
+use query_engine::{Field, FieldKind, Surface};
 
+use super::cluster;
 use super::lookup::{NO_INDEX, default_deadline, index_for, refresh};
+use super::wire::{Reader, Writer};
 use crate::command::{Args, Result};
 use crate::exec::core::Ctx;
 use crate::protocol::Reply;
-use crate::search::{Definition, SearchIndex, Source, SourceField};
+use crate::search::{Definition, Failures, SearchIndex, Source, SourceField};
 
 /// The cursors that an index may have.
 const CURSORS: i64 = 128;
 
+/// The figures of an index at one node, or their sums over all nodes.
+#[derive(Default)]
+struct Figures {
+    documents: f64,
+    /// The number of the last document.
+    last: f64,
+    words: f64,
+    records: f64,
+    blocks: f64,
+    uses: f64,
+    /// Cursors of all indexes, and of this one.
+    cursors: f64,
+    own_cursors: f64,
+    /// Bytes.
+    inverted: f64,
+    vectors: f64,
+    document_table: f64,
+    sortable: f64,
+    key_table: f64,
+    tags: f64,
+    texts: f64,
+    memory: f64,
+    shapes: f64,
+    is_scanned: bool,
+    /// The part of the keys that a scan has seen.
+    part: f64,
+    /// Queries of each dialect have come.
+    dialects: [bool; 4],
+    failures: Failures,
+}
+
+impl Figures {
+    /// Those of this node.
+    fn of(cx: &Ctx<'_>, index: &SearchIndex) -> Self {
+        refresh(cx, default_deadline(cx));
+        let keys = cx.instance().database(0).len();
+        let cursors = cx.instance().search.with_cursors(|cursors| (cursors.len(), cursors.of(index.name())));
+        let engine = index.engine();
+        let memory = engine.memory();
+        let (is_scanned, part) = index.progress(keys);
+        Self {
+            documents: engine.len() as f64,
+            last: engine.last_number() as f64,
+            words: engine.word_count() as f64,
+            records: engine.record_count() as f64,
+            blocks: engine.block_count() as f64,
+            uses: index.uses.load(Relaxed) as f64,
+            cursors: cursors.0 as f64,
+            own_cursors: cursors.1 as f64,
+            inverted: (memory.words + memory.tags + memory.numbers + memory.places) as f64,
+            vectors: memory.vectors as f64,
+            document_table: (memory.documents - engine.id_table_bytes()) as f64,
+            sortable: engine.sort_key_bytes() as f64,
+            key_table: engine.id_table_bytes() as f64,
+            tags: memory.tags as f64,
+            texts: memory.words as f64,
+            memory: memory.total() as f64,
+            shapes: memory.shapes as f64,
+            is_scanned,
+            part,
+            dialects: [1, 2, 3, 4].map(|dialect| index.has_dialect(dialect)),
+            failures: index.failures(),
+        }
+    }
+
+    /// Numbers that add up.
+    fn sums(&mut self) -> [&mut f64; 17] {
+        [
+            &mut self.documents,
+            &mut self.last,
+            &mut self.words,
+            &mut self.records,
+            &mut self.blocks,
+            &mut self.uses,
+            &mut self.cursors,
+            &mut self.own_cursors,
+            &mut self.inverted,
+            &mut self.vectors,
+            &mut self.document_table,
+            &mut self.sortable,
+            &mut self.key_table,
+            &mut self.tags,
+            &mut self.texts,
+            &mut self.memory,
+            &mut self.shapes,
+        ]
+    }
+
+    fn write(mut self, writer: &mut Writer) {
+        self.sums().into_iter().for_each(|number| writer.double(*number));
+        writer.flag(self.is_scanned);
+        writer.double(self.part);
+        self.dialects.iter().for_each(|dialect| writer.flag(*dialect));
+        writer.number(self.failures.count);
+        let by_field: Vec<_> = self.failures.by_field.into_iter().collect();
+        writer.list(&by_field, |writer, (field, count)| {
+            writer.count(*field);
+            writer.number(*count);
+        });
+        writer.option(self.failures.last.as_ref(), |writer, (why, key, field)| {
+            writer.text(why.as_bytes());
+            writer.text(key);
+            writer.option(field.as_ref(), |writer, field| writer.count(*field));
+        });
+    }
+
+    /// Adds the figures of another node.
+    fn add(&mut self, reader: &mut Reader<'_>) -> Result {
+        for number in self.sums() {
+            *number += reader.double()?;
+        }
+        self.is_scanned |= reader.flag()?;
+        self.part = self.part.min(reader.double()?);
+        for dialect in &mut self.dialects {
+            *dialect |= reader.flag()?;
+        }
+        self.failures.count += reader.number()?;
+        for (field, count) in reader.list(|reader| Ok((reader.number()? as usize, reader.number()?)))? {
+            *self.failures.by_field.entry(field).or_default() += count;
+        }
+        let last = reader.option(|reader| {
+            let (why, key) = (reader.name()?, reader.text()?.into());
+            Ok((why, key, reader.option(|reader| Ok(reader.number()? as usize))?))
+        })?;
+        self.failures.last = self.failures.last.take().or(last);
+        Ok(())
+    }
+}
+
+/// This node's part of FT.INFO.
+pub(super) fn part(cx: &Ctx<'_>, args: Args<'_>, writer: &mut Writer) -> Result {
+    let index = index_for(cx, args, NO_INDEX)?;
+    Figures::of(cx, &index).write(writer);
+    Ok(())
+}
+
 /// `FT.INFO index`
 pub(super) fn info(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
+    let parts = cluster::all_parts(cx, args)?;
     let index = index_for(cx, args, NO_INDEX)?;
     index.uses.fetch_add(1, Relaxed);
-    refresh(cx, default_deadline(cx));
+    let figures = match parts {
+        None => Figures::of(cx, &index),
+        Some(parts) => {
+            let mut figures = Figures { part: 1.0, ..Figures::default() };
+            for part in &parts {
+                figures.add(&mut Reader::new(part))?;
+            }
+            figures
+        }
+    };
+    show(cx.reply, &index, &figures);
+    Ok(())
+}
+
+fn show(reply: &mut Reply, index: &SearchIndex, figures: &Figures) {
     let definition = index.definition();
-    let keys = cx.instance().database(0).len();
-    let cursors = cx.instance().search.with_cursors(|cursors| (cursors.len(), cursors.of(index.name())));
-    let reply = &mut *cx.reply;
     // A temporary index has no garbage collector in RediSearch.
     let is_collected = !index.is_temporary();
     reply.map(33 + usize::from(is_collected) + usize::from(definition.has_stop_words));
@@ -39,20 +189,17 @@ pub(super) fn info(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     for (field, source) in engine.schema().fields().iter().zip(&definition.fields) {
         attribute(reply, field, source);
     }
-    let failures = index.failures();
-    let (documents, records) = (engine.len(), engine.record_count());
-    count(reply, "num_docs", documents);
-    count(reply, "max_doc_id", engine.last_number() as usize);
-    count(reply, "num_terms", engine.word_count());
-    count(reply, "num_records", records as usize);
-    sizes(reply, &engine, records);
-    count(reply, "hash_indexing_failures", failures.count as usize);
-    let (is_scanned, part) = index.progress(keys);
+    count(reply, "num_docs", figures.documents);
+    count(reply, "max_doc_id", figures.last);
+    count(reply, "num_terms", figures.words);
+    count(reply, "num_records", figures.records);
+    sizes(reply, figures);
+    count(reply, "hash_indexing_failures", figures.failures.count as f64);
     number(reply, "total_indexing_time", 0.0);
-    count(reply, "indexing", is_scanned.into());
-    number(reply, "percent_indexed", part);
-    count(reply, "number_of_uses", index.uses.load(Relaxed) as usize);
-    count(reply, "cleaning", 0);
+    count(reply, "indexing", f64::from(u8::from(figures.is_scanned)));
+    number(reply, "percent_indexed", figures.part);
+    count(reply, "number_of_uses", figures.uses);
+    count(reply, "cleaning", 0.0);
     let stop_words: Option<Vec<Box<[u8]>>> =
         definition.has_stop_words.then(|| engine.schema().stop_words.iter().map(Into::into).collect());
     drop(engine);
@@ -65,10 +212,10 @@ pub(super) fn info(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     reply.simple("cursor_stats");
     reply.map(4);
     for (name, value) in [
-        ("global_idle", cursors.0 as i64),
-        ("global_total", cursors.0 as i64),
+        ("global_idle", figures.cursors as i64),
+        ("global_total", figures.cursors as i64),
         ("index_capacity", CURSORS),
-        ("index_total", cursors.1 as i64),
+        ("index_total", figures.own_cursors as i64),
     ] {
         reply.simple(name);
         reply.int(value);
@@ -78,25 +225,19 @@ pub(super) fn info(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
         reply.array(words.len());
         words.iter().for_each(|word| reply.bulk(word));
     }
-    dialects(reply, &index);
-    reply.simple("Index Errors");
-    errors(reply, &index, None);
-    statistics(reply, &index, &definition);
-    Ok(())
-}
-
-/// The dialects of queries that have come.
-fn dialects(reply: &mut Reply, index: &SearchIndex) {
     reply.simple("dialect_stats");
     reply.map(4);
-    for dialect in 1..=4 {
+    for (dialect, has_come) in (1..).zip(figures.dialects) {
         reply.simple(&format!("dialect_{dialect}"));
-        reply.int(index.has_dialect(dialect).into());
+        reply.int(has_come.into());
     }
+    reply.simple("Index Errors");
+    errors(reply, &figures.failures, None);
+    statistics(reply, &figures.failures, &definition);
 }
 
 /// Documents that could not be indexed, by field.
-fn statistics(reply: &mut Reply, index: &SearchIndex, definition: &Definition) {
+fn statistics(reply: &mut Reply, failures: &Failures, definition: &Definition) {
     reply.simple("field statistics");
     reply.array(definition.fields.len());
     for (at, field) in definition.fields.iter().enumerate() {
@@ -106,7 +247,7 @@ fn statistics(reply: &mut Reply, index: &SearchIndex, definition: &Definition) {
         reply.simple("attribute");
         reply.bulk(field.name.as_bytes());
         reply.simple("Index Errors");
-        errors(reply, index, Some(at));
+        errors(reply, failures, Some(at));
     }
 }
 
@@ -228,33 +369,30 @@ fn number(reply: &mut Reply, name: &str, value: f64) {
     reply.double(value);
 }
 
-fn count(reply: &mut Reply, name: &str, value: usize) {
+fn count(reply: &mut Reply, name: &str, value: f64) {
     reply.simple(name);
-    reply.count(value);
+    reply.int(value as i64);
 }
 
 /// The memory of the index, in megabytes, and averages.
-fn sizes(reply: &mut Reply, engine: &Index, records: u64) {
-    let (memory, sorted) = (engine.memory(), engine.sort_key_bytes());
-    let megabytes = |bytes: usize| bytes as f64 / f64::from(1 << 20);
-    let inverted = memory.words + memory.tags + memory.numbers + memory.places;
-    number(reply, "inverted_sz_mb", megabytes(inverted));
-    number(reply, "vector_index_sz_mb", megabytes(memory.vectors));
-    count(reply, "total_inverted_index_blocks", engine.block_count());
+fn sizes(reply: &mut Reply, figures: &Figures) {
+    let megabytes = |bytes: f64| bytes / f64::from(1 << 20);
+    number(reply, "inverted_sz_mb", megabytes(figures.inverted));
+    number(reply, "vector_index_sz_mb", megabytes(figures.vectors));
+    count(reply, "total_inverted_index_blocks", figures.blocks);
     // Positions are a part of the postings.
     number(reply, "offset_vectors_sz_mb", 0.0);
-    number(reply, "doc_table_size_mb", megabytes(memory.documents - engine.id_table_bytes()));
-    number(reply, "sortable_values_size_mb", megabytes(sorted));
-    number(reply, "key_table_size_mb", megabytes(engine.id_table_bytes()));
-    number(reply, "tag_overhead_sz_mb", megabytes(memory.tags));
-    number(reply, "text_overhead_sz_mb", megabytes(memory.words));
-    number(reply, "total_index_memory_sz_mb", megabytes(memory.total()));
-    number(reply, "geoshapes_sz_mb", megabytes(memory.shapes));
-    let part = |whole: f64, of: u64| whole / of as f64;
-    number(reply, "records_per_doc_avg", part(records as f64, engine.len() as u64));
-    number(reply, "bytes_per_record_avg", part(inverted as f64, records));
-    number(reply, "offsets_per_term_avg", part(0.0, records));
-    number(reply, "offset_bits_per_record_avg", part(0.0, records));
+    number(reply, "doc_table_size_mb", megabytes(figures.document_table));
+    number(reply, "sortable_values_size_mb", megabytes(figures.sortable));
+    number(reply, "key_table_size_mb", megabytes(figures.key_table));
+    number(reply, "tag_overhead_sz_mb", megabytes(figures.tags));
+    number(reply, "text_overhead_sz_mb", megabytes(figures.texts));
+    number(reply, "total_index_memory_sz_mb", megabytes(figures.memory));
+    number(reply, "geoshapes_sz_mb", megabytes(figures.shapes));
+    number(reply, "records_per_doc_avg", figures.records / figures.documents);
+    number(reply, "bytes_per_record_avg", figures.inverted / figures.records);
+    number(reply, "offsets_per_term_avg", 0.0 / figures.records);
+    number(reply, "offset_bits_per_record_avg", 0.0 / figures.records);
 }
 
 /// Figures of RediSearch's garbage collector, which there is not.
@@ -269,8 +407,7 @@ const GC: &[&str] = &[
 ];
 
 /// Documents that could not be indexed, because of one field or of any.
-fn errors(reply: &mut Reply, index: &SearchIndex, field: Option<usize>) {
-    let failures = index.failures();
+fn errors(reply: &mut Reply, failures: &Failures, field: Option<usize>) {
     let last = failures.last.as_ref().filter(|(.., of)| field.is_none() || *of == field);
     reply.map(3);
     reply.simple("indexing failures");

@@ -1,17 +1,18 @@
 //! The commands of RediSearch 1.x that write and read documents by name, and those that do nothing where there is nothing to do.
 
-use std::sync::Arc;
-
 use query_engine::{Expression, ExpressionError, Language};
 
+use super::load::Shown;
 use super::lookup::{NO_INDEX, UNKNOWN_INDEX, default_deadline, index_for, refresh};
+use super::wire::{Reader, Writer};
 use super::words::Words;
-use super::{catalog, create};
+use super::{catalog, cluster, create};
 use crate::command::{Args, Result};
 use crate::exec::Event;
 use crate::exec::core::Ctx;
 use crate::exec::search::read_document;
 use crate::keyspace::{Entry, Key, ValueRef};
+use crate::protocol::Reply;
 use crate::protocol::error::Error;
 use crate::search::{Definition, SearchIndex};
 
@@ -193,28 +194,54 @@ pub(super) fn del(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
 
 /// `FT.GET index document`
 pub(super) fn get(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
-    let index = read_index(cx, args)?;
-    document(cx, &index, args.at(2));
+    let documents = documents(cx, args)?;
+    show(cx.reply, documents.into_iter().next().flatten());
     Ok(())
 }
 
 /// `FT.MGET index document [document …]`
 pub(super) fn mget(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
-    let index = read_index(cx, args)?;
-    let ids = args.from(2);
-    cx.reply.array(ids.len());
-    ids.iter().for_each(|id| document(cx, &index, id));
+    let documents = documents(cx, args)?;
+    cx.reply.array(documents.len());
+    documents.into_iter().for_each(|document| show(cx.reply, document));
     Ok(())
 }
 
-fn read_index(cx: &Ctx<'_>, args: Args<'_>) -> Result<Arc<SearchIndex>> {
-    let index = index_for(cx, args, UNKNOWN_INDEX)?;
-    refresh(cx, default_deadline(cx));
-    Ok(index)
+/// This node's part of FT.GET and FT.MGET.
+pub(super) fn part(cx: &Ctx<'_>, args: Args<'_>, writer: &mut Writer) -> Result {
+    writer.list(&own_documents(cx, args)?, |writer, document| {
+        writer.option(document.as_ref(), |writer, fields| {
+            writer.list(fields, |writer, (name, value)| {
+                writer.text(name);
+                writer.text(value);
+            });
+        });
+    });
+    Ok(())
 }
 
-/// Writes the fields of a document, or that the index has none of this id.
-fn document(cx: &mut Ctx<'_>, index: &SearchIndex, id: &[u8]) {
+/// The documents that a call names, by their places; `None` for one that the index does not have.
+fn documents(cx: &mut Ctx<'_>, args: Args<'_>) -> Result<Vec<Option<Shown>>> {
+    let Some(parts) = cluster::all_parts(cx, args)? else { return own_documents(cx, args) };
+    let mut documents: Vec<Option<Shown>> = vec![None; args.len() - 2];
+    let field = |reader: &mut Reader<'_>| Ok((reader.text()?.to_vec(), reader.text()?.to_vec()));
+    for part in &parts {
+        let own = Reader::new(part).list(|reader| reader.option(|reader| reader.list(field)))?;
+        for (document, own) in documents.iter_mut().zip(own) {
+            *document = document.take().or(own);
+        }
+    }
+    Ok(documents)
+}
+
+fn own_documents(cx: &Ctx<'_>, args: Args<'_>) -> Result<Vec<Option<Shown>>> {
+    let index = index_for(cx, args, UNKNOWN_INDEX)?;
+    refresh(cx, default_deadline(cx));
+    Ok(args.from(2).iter().map(|id| document(cx, &index, id)).collect())
+}
+
+/// The fields of a document, if the index has it.
+fn document(cx: &Ctx<'_>, index: &SearchIndex, id: &[u8]) -> Option<Shown> {
     let now = cx.now();
     let (is_there, definition) = (index.engine().contains(id), index.definition());
     let fields = |entry: &Entry| match entry.value() {
@@ -225,14 +252,18 @@ fn document(cx: &mut Ctx<'_>, index: &SearchIndex, id: &[u8]) {
         ValueRef::Json(json) => vec![(b"$".to_vec(), json.root().to_text().into_bytes())],
         _ => Vec::new(),
     };
-    let found = if is_there { read_document(cx.instance(), (id, now), &|| false, fields) } else { None };
-    match found {
+    if is_there { read_document(cx.instance(), (id, now), &|| false, fields) } else { None }
+}
+
+/// Writes the fields of a document.
+fn show(reply: &mut Reply, document: Option<Shown>) {
+    match document {
         // A list in both protocols.
         Some(fields) => {
-            cx.reply.array(fields.len() * 2);
-            fields.iter().flat_map(|(name, value)| [name, value]).for_each(|text| cx.reply.bulk(text));
+            reply.array(fields.len() * 2);
+            fields.iter().flat_map(|(name, value)| [name, value]).for_each(|text| reply.bulk(text));
         }
-        None => cx.reply.null(),
+        None => reply.null(),
     }
 }
 

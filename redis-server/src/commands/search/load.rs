@@ -181,6 +181,8 @@ pub(super) struct Loaded {
     pub(super) hits: Hits,
     /// By hit; `None` if it is gone.
     pub(super) documents: Vec<Option<Shown>>,
+    /// By hit, if they are wanted.
+    pub(super) payloads: Vec<Option<Vec<u8>>>,
 }
 
 impl<'l> Loader<'l> {
@@ -221,8 +223,10 @@ impl<'l> Loader<'l> {
 
     /// Reads the documents of hits, unless they are not wanted.
     pub(super) fn load(&self, index: &SearchIndex, request: &Request<'_>, hits: Hits) -> Loaded {
+        let payload = |hit: &Hit| index.engine().payload(&hit.id).map(<[u8]>::to_vec);
+        let payloads = if request.with_payloads { hits.hits.iter().map(payload).collect() } else { Vec::new() };
         if request.wants_no_documents() {
-            return Loaded { hits, documents: Vec::new() };
+            return Loaded { hits, documents: Vec::new(), payloads };
         }
         let document = |hit: &Hit| {
             let fields = self.read(&hit.id, |entry| self.fields(entry, hit, request))?;
@@ -242,7 +246,7 @@ impl<'l> Loader<'l> {
             Some(if request.marking.is_on() { fields.into_iter().map(mark).collect() } else { fields })
         };
         let documents = hits.hits.iter().map(document).collect();
-        Loaded { hits, documents }
+        Loaded { hits, documents, payloads }
     }
 
     /// The fields of a document that a request wants, and the distances of vectors.

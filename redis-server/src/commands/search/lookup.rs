@@ -33,9 +33,14 @@ pub(super) fn index_for(cx: &Ctx<'_>, args: Args<'_>, unknown: &str) -> Result<A
 
 /// [`index_for`] for a query, whose error names the index.
 pub(super) fn queried(cx: &Ctx<'_>, args: Args<'_>) -> Result<Arc<SearchIndex>> {
-    let index = index_for(cx, args, &format!("{}: no such index", echo(args.at(1), words::MAX_ECHO)))?;
+    let index = found(cx, args)?;
     index.uses.fetch_add(1, Relaxed);
     Ok(index)
+}
+
+/// [`queried`] for a node's part of a query, which counts at the node that was asked.
+pub(super) fn found(cx: &Ctx<'_>, args: Args<'_>) -> Result<Arc<SearchIndex>> {
+    index_for(cx, args, &format!("{}: no such index", echo(args.at(1), words::MAX_ECHO)))
 }
 
 /// Refuses a client that must not read all keys: an index shows what they hold.

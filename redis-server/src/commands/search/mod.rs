@@ -2,6 +2,7 @@
 
 mod aggregate;
 mod catalog;
+mod cluster;
 mod config;
 mod create;
 mod cursor;
@@ -15,6 +16,7 @@ mod info;
 mod legacy;
 mod load;
 mod lookup;
+mod merge;
 mod pipeline;
 mod profile;
 mod query;
@@ -24,16 +26,22 @@ mod spell;
 mod suggest;
 mod temporary;
 mod vector;
+mod wire;
 mod words;
 
+pub(in crate::commands) use cluster::gather;
 pub(in crate::commands) use sections::describe;
-pub(crate) use temporary::end_idle;
+pub(crate) use temporary::look_after;
+
+use cluster::changed;
 
 use crate::command::{Categories, Flags, Footprint, Weight, write};
 use crate::commands::definition::{Definition, Family, cmd, container, sub};
 
 const READ: Flags = Flags::READONLY;
 const WRITE: Flags = Flags::WRITE;
+/// Commands that nodes of a cluster send each other.
+const INNER: Flags = Flags::ADMIN.and(Flags::NOSCRIPT).and(Flags::NO_MULTI);
 const GROW: Flags = Flags::WRITE.and(Flags::DENYOOM);
 
 /// Queries take as long as they find documents, and may wait for others: they run beside the workers.
@@ -45,7 +53,7 @@ const fn query(definition: Definition) -> Definition {
 const CONFIG: &[Definition] = &[
     sub("get",  3, config::get,  Flags::ADMIN, &[]),
     sub("help", 3, config::help, Flags::ADMIN, &[]),
-    sub("set", -3, config::set,  Flags::ADMIN, &[]),
+    sub("set", -3, |cx, args| changed(cx, args, config::set), Flags::ADMIN, &[]).gathers(),
 ];
 
 #[rustfmt::skip]
@@ -68,49 +76,54 @@ const DEBUG: &[Definition] = &[
 /// The table.
 #[rustfmt::skip]
 pub(super) static FAMILY: Family = Family { group: "search", category: Categories::SEARCH, commands: &[
-    cmd("ft._aliasaddifnx",    3, legacy::alias_if_new,   GROW,  &[]).locks(Footprint::Free),
-    cmd("ft._aliasdelifx",     2, legacy::alias_del_if_there, WRITE, &[]).locks(Footprint::Free),
-    query(cmd("ft._alterifnx", -5, create::alter_if_new,  GROW,  &[])),
-    cmd("ft._createifnx",     -4, legacy::create_if_new,  GROW,  &[]).locks(Footprint::Free),
-    query(cmd("ft._dropifx",  -2, legacy::drop_if_there,  WRITE, &[])),
-    query(cmd("ft._dropindexifx", -2, legacy::drop_index_if_there, WRITE, &[])),
+    cmd("ft._aliasaddifnx",    3, |cx, args| changed(cx, args, legacy::alias_if_new),   GROW,  &[]).locks(Footprint::Free).gathers(),
+    cmd("ft._aliasdelifx",     2, |cx, args| changed(cx, args, legacy::alias_del_if_there), WRITE, &[]).locks(Footprint::Free).gathers(),
+    query(cmd("ft._alterifnx", -5, |cx, args| changed(cx, args, create::alter_if_new),  GROW,  &[])).gathers(),
+    cmd("ft._createifnx",     -4, |cx, args| changed(cx, args, legacy::create_if_new),  GROW,  &[]).locks(Footprint::Free).gathers(),
+    query(cmd("ft._dropifx",  -2, |cx, args| changed(cx, args, legacy::drop_if_there),  WRITE, &[])).gathers(),
+    query(cmd("ft._dropindexifx", -2, |cx, args| changed(cx, args, legacy::drop_index_if_there), WRITE, &[])).gathers(),
+    query(cmd("ft._catalog",   2, cluster::catalog,       INNER, &[])),
+    query(cmd("ft._define",   -3, cluster::define,        INNER.and(WRITE), &[])),
     query(cmd("ft._list",      1, catalog::list,          READ,  &[]).also(Categories::ADMIN)),
+    query(cmd("ft._propose",  -2, cluster::propose,       INNER.and(WRITE), &[])).gathers(),
+    query(cmd("ft._shard",    -3, cluster::shard,         INNER.and(READ), &[])),
+    query(cmd("ft._sync",      1, cluster::sync,          INNER, &[])).gathers(),
     cmd("ft.add",             -4, legacy::add,            GROW,  &[write(2).flags("RW update")]),
-    query(cmd("ft.aggregate", -3, aggregate::aggregate,   READ,  &[])),
-    cmd("ft.aliasadd",         3, catalog::alias_add,     GROW,  &[]).locks(Footprint::Free),
-    cmd("ft.aliasdel",         2, catalog::alias_del,     WRITE, &[]).locks(Footprint::Free),
-    cmd("ft.aliasupdate",      3, catalog::alias_update,  GROW,  &[]).locks(Footprint::Free),
-    query(cmd("ft.alter",     -5, create::alter,          GROW,  &[])),
+    query(cmd("ft.aggregate", -3, aggregate::aggregate,   READ,  &[])).gathers(),
+    cmd("ft.aliasadd",         3, |cx, args| changed(cx, args, catalog::alias_add),     GROW,  &[]).locks(Footprint::Free).gathers(),
+    cmd("ft.aliasdel",         2, |cx, args| changed(cx, args, catalog::alias_del),     WRITE, &[]).locks(Footprint::Free).gathers(),
+    cmd("ft.aliasupdate",      3, |cx, args| changed(cx, args, catalog::alias_update),  GROW,  &[]).locks(Footprint::Free).gathers(),
+    query(cmd("ft.alter",     -5, |cx, args| changed(cx, args, create::alter),          GROW,  &[])).gathers(),
     container("ft.config",    -2, CONFIG),
     container("ft.debug",     -2, DEBUG),
-    cmd("ft.create",          -4, create::create,         GROW,  &[]).locks(Footprint::Free),
+    cmd("ft.create",          -4, |cx, args| changed(cx, args, create::create),         GROW,  &[]).locks(Footprint::Free).gathers(),
     container("ft.cursor",    -2, CURSOR),
-    cmd("ft.dictadd",         -3, dictionary::add,        GROW,  &[]).locks(Footprint::Free),
-    cmd("ft.dictdel",         -3, dictionary::del,        WRITE, &[]).locks(Footprint::Free),
+    cmd("ft.dictadd",         -3, |cx, args| changed(cx, args, dictionary::add),        GROW,  &[]).locks(Footprint::Free).gathers(),
+    cmd("ft.dictdel",         -3, |cx, args| changed(cx, args, dictionary::del),        WRITE, &[]).locks(Footprint::Free).gathers(),
     cmd("ft.dictdump",         2, dictionary::dump,       READ,  &[]).locks(Footprint::Free),
     cmd("ft.del",             -3, legacy::del,            WRITE, &[write(2).flags("RW delete")]),
-    query(cmd("ft.drop",      -2, legacy::drop,           WRITE, &[])),
-    query(cmd("ft.dropindex", -2, create::drop_index,     WRITE, &[])),
+    query(cmd("ft.drop",      -2, |cx, args| changed(cx, args, legacy::drop),           WRITE, &[])).gathers(),
+    query(cmd("ft.dropindex", -2, |cx, args| changed(cx, args, create::drop_index),     WRITE, &[])).gathers(),
     query(cmd("ft.explain",   -3, explain::explain,       READ,  &[])),
     query(cmd("ft.explaincli", -3, explain::explain_cli,  READ,  &[])),
-    query(cmd("ft.get",        3, legacy::get,            READ,  &[])),
-    query(cmd("ft.hybrid",    -3, hybrid::hybrid,         READ,  &[])),
-    query(cmd("ft.info",       2, info::info,             READ,  &[])),
-    query(cmd("ft.mget",      -3, legacy::mget,           READ,  &[])),
-    query(cmd("ft.profile",   -5, profile::profile,       READ,  &[])),
+    query(cmd("ft.get",        3, legacy::get,            READ,  &[])).gathers(),
+    query(cmd("ft.hybrid",    -3, hybrid::hybrid,         READ,  &[])).gathers(),
+    query(cmd("ft.info",       2, info::info,             READ,  &[])).gathers(),
+    query(cmd("ft.mget",      -3, legacy::mget,           READ,  &[])).gathers(),
+    query(cmd("ft.profile",   -5, profile::profile,       READ,  &[])).gathers(),
     cmd("ft.safeadd",         -4, legacy::add,            GROW,  &[write(2).flags("RW update")]),
-    query(cmd("ft.search",    -3, find::search,           READ,  &[])),
-    query(cmd("ft.spellcheck", -3, spell::spell_check,    READ,  &[])),
+    query(cmd("ft.search",    -3, find::search,           READ,  &[])).gathers(),
+    query(cmd("ft.spellcheck", -3, spell::spell_check,    READ,  &[])).gathers(),
     query(cmd("ft.syndump",    2, dictionary::syn_dump,   READ,  &[])),
-    query(cmd("ft.synupdate", -4, dictionary::syn_update, GROW,  &[])),
-    query(cmd("ft.tagvals",    3, catalog::tag_values,    READ,  &[])),
+    query(cmd("ft.synupdate", -4, |cx, args| changed(cx, args, dictionary::syn_update), GROW,  &[])).gathers(),
+    query(cmd("ft.tagvals",    3, catalog::tag_values,    READ,  &[])).gathers(),
 ] };
 
 /// The commands of suggestions.
 #[rustfmt::skip]
 pub(super) static SUGGESTIONS: Family = Family { group: "suggestion", category: Categories::SEARCH, commands: &[
-    cmd("ft.sugadd", -4, suggest::add, GROW,  &[]).locks(Footprint::Free),
-    cmd("ft.sugdel",  3, suggest::del, WRITE, &[]).locks(Footprint::Free),
+    cmd("ft.sugadd", -4, |cx, args| changed(cx, args, suggest::add), GROW,  &[]).locks(Footprint::Free).gathers(),
+    cmd("ft.sugdel",  3, |cx, args| changed(cx, args, suggest::del), WRITE, &[]).locks(Footprint::Free).gathers(),
     query(cmd("ft.sugget", -3, suggest::get, READ, &[])),
     cmd("ft.suglen",  2, suggest::len, READ,  &[]).locks(Footprint::Free),
 ] };

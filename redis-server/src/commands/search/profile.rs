@@ -2,11 +2,12 @@
 
 use std::sync::atomic::Ordering::Relaxed;
 
-use query_engine::{IteratorKind, IteratorProfile, Profiler, Reducer, Step};
+use query_engine::{IteratorKind, IteratorProfile, Keep, Profiler, Reducer, Step};
 
 use super::lookup::queried;
+use super::wire::{Reader, Writer};
 use super::words::Words;
-use super::{aggregate, cursor, find, load, lookup, pipeline, show};
+use super::{aggregate, cluster, cursor, find, load, lookup, merge, pipeline, show};
 use crate::command::{Args, Result};
 use crate::exec::core::Ctx;
 use crate::exec::core::clock::now_us;
@@ -26,44 +27,148 @@ pub(super) fn profile(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
         return Err(Error::Static("The QUERY keyword is expected"));
     }
     let query = words.need("QUERY")?;
+    if let Some(parts) = cluster::parts(cx, args)? {
+        return merged(cx, args, is_search, (query, words), &parts);
+    }
     let index = queried(cx, args)?;
     let shows_times = cx.instance().search.options.shows_times.load(Relaxed) != 0;
     let max_expansions = cx.instance().search.options.max_expansions.load(Relaxed);
     let mut told = Told { is_limited, shows_times, max_expansions, ..Told::default() };
     let profiler = Profiler::new(now_us);
     let began = now_us();
+    let is_map = cx.reply.is_resp3();
     if is_search {
-        search(cx, &index, (query, words), &profiler, &mut told)?;
+        let request = find::Request::parse(cx, query, words)?;
+        let watch = find::Watch { profiler: Some(&profiler), keeps: None };
+        let loaded = search(cx, &index, &request, watch, (&mut told, began))?;
+        if !is_map {
+            cx.reply.array(2);
+        }
+        show::hits_and(cx, &index, &request, &loaded, usize::from(is_map))?;
     } else {
         aggregation(cx, &index, (query, words), &profiler, &mut told)?;
     }
     told.iterators = profiler.iterators();
     told.total = now_us().saturating_sub(began);
-    told.show(cx);
+    if is_map {
+        cx.reply.simple("profile");
+    }
+    told.show(cx.reply);
     Ok(())
 }
 
-fn search<'a>(
+/// This node's part: that of the query, and the work in both protocols.
+pub(super) fn part(cx: &Ctx<'_>, args: Args<'_>, keeps: Option<&Keep<'_>>, writer: &mut Writer) -> Result {
+    let index = lookup::found(cx, args)?;
+    let mut words = Words::new(args, 2);
+    let is_search = words.take("SEARCH") || !words.take("AGGREGATE");
+    let is_limited = words.take("LIMITED");
+    words.take("QUERY");
+    let query = words.need("QUERY")?;
+    let shows_times = cx.instance().search.options.shows_times.load(Relaxed) != 0;
+    let max_expansions = cx.instance().search.options.max_expansions.load(Relaxed);
+    let mut told = Told { is_limited, shows_times, max_expansions, ..Told::default() };
+    let profiler = Profiler::new(now_us);
+    let (began, watch) = (now_us(), find::Watch { profiler: Some(&profiler), keeps });
+    if is_search {
+        let mut request = find::Request::parse(cx, query, words)?;
+        request.become_part(&index.engine())?;
+        writer.loaded(&search(cx, &index, &request, watch, (&mut told, began))?);
+    } else {
+        let request = aggregated(cx, query, words)?;
+        let part = aggregate::part(cx, &index, &request, watch)?;
+        told.is_partial = part.is_partial;
+        told.step("Index", profiler.found(), now_us().saturating_sub(began));
+        writer.part(&part);
+    }
+    told.iterators = profiler.iterators();
+    told.total = now_us().saturating_sub(began);
+    for is_resp3 in [false, true] {
+        let mut reply = Reply::default();
+        reply.set_resp3(is_resp3);
+        told.show(&mut reply);
+        writer.text(&reply.to_vec());
+    }
+    Ok(())
+}
+
+/// Answers from the parts of all nodes: the profile has one of each.
+fn merged<'a>(
     cx: &mut Ctx<'_>,
-    index: &SearchIndex,
+    args: Args<'_>,
+    is_search: bool,
     (query, words): (&'a [u8], Words<'a>),
-    profiler: &Profiler,
-    told: &mut Told,
+    parts: &[Vec<u8>],
 ) -> Result {
-    let began = now_us();
-    let request = find::Request::parse(cx, query, words)?;
-    told.parsing = now_us().saturating_sub(began);
+    let index = queried(cx, args)?;
+    let is_map = cx.reply.is_resp3();
+    let mut profiles = Vec::new();
+    for part in parts.iter().filter(|part| !part.is_empty()) {
+        let mut reader = Reader::new(part);
+        if is_search {
+            reader.loaded()?;
+        } else {
+            reader.part()?;
+        }
+        let [of_resp2, of_resp3] = [reader.text()?, reader.text()?];
+        profiles.push(if is_map { of_resp3 } else { of_resp2 });
+    }
+    let mark = cx.reply.mark();
+    if !is_map {
+        cx.reply.array(2);
+    }
+    let answered = if is_search {
+        let request = find::Request::parse(cx, query, words)?;
+        merge::answer(cx, &index, &request, parts, usize::from(is_map))
+    } else {
+        let request = aggregated(cx, query, words)?;
+        let rows = merge::all_rows(&index, &request, parts);
+        rows.map(|mut rows| _ = cursor::show_rows(cx.reply, &mut rows, usize::MAX, usize::from(is_map)))
+    };
+    if answered.is_err() {
+        cx.reply.truncate(mark);
+        return answered;
+    }
+    if is_map {
+        cx.reply.simple("profile");
+    }
+    cx.reply.map(2);
+    cx.reply.simple("Shards");
+    cx.reply.array(profiles.len());
+    profiles.iter().for_each(|profile| cx.reply.raw(profile));
+    cx.reply.simple("Coordinator");
+    cx.reply.map(0);
+    Ok(())
+}
+
+fn aggregated<'a>(cx: &Ctx<'_>, query: &'a [u8], words: Words<'a>) -> Result<pipeline::Request<'a>> {
+    let request = pipeline::Request::parse(cx, query, words)?;
+    if request.cursor.is_some() {
+        return Err(Error::Static("FT.PROFILE does not support cursor"));
+    }
+    Ok(request)
+}
+
+/// Runs a search that was parsed since `parsed`, and tells its steps.
+fn search(
+    cx: &Ctx<'_>,
+    index: &SearchIndex,
+    request: &find::Request<'_>,
+    watch: find::Watch<'_>,
+    (told, parsed): (&mut Told, u64),
+) -> Result<load::Loaded> {
+    told.parsing = now_us().saturating_sub(parsed);
     let deadline = lookup::current(cx, &request.common);
     let began = now_us();
-    let hits = find::run(cx, index, &request, deadline, Some(profiler))?;
+    let hits = find::run(cx, index, request, deadline, watch)?;
     let searched = now_us();
     told.is_partial = hits.is_partial;
     let definition = index.definition();
     let count = hits.hits.len() as u64;
-    let loaded =
-        load::Loader::new(cx, cx.instance(), &definition, request.common.dialect, deadline).load(index, &request, hits);
+    let loader = load::Loader::new(cx, cx.instance(), &definition, request.common.dialect, deadline);
+    let loaded = loader.load(index, request, hits);
     let (search_time, load_time) = (searched.saturating_sub(began), now_us().saturating_sub(searched));
-    let found = profiler.found();
+    let found = watch.profiler.map_or(0, Profiler::found);
     // Scores and order are made while documents are found, so their time is a part of that.
     told.step("Index", found, search_time);
     if loaded.hits.hits.iter().any(|hit| !hit.distances.is_empty()) {
@@ -96,11 +201,7 @@ fn search<'a>(
             }
         }
     }
-    let is_map = cx.reply.is_resp3();
-    if !is_map {
-        cx.reply.array(2);
-    }
-    show::hits_and(cx, index, &request, &loaded, usize::from(is_map))
+    Ok(loaded)
 }
 
 fn aggregation<'a>(
@@ -111,11 +212,8 @@ fn aggregation<'a>(
     told: &mut Told,
 ) -> Result {
     let began = now_us();
-    let request = pipeline::Request::parse(cx, query, words)?;
+    let request = aggregated(cx, query, words)?;
     told.parsing = now_us().saturating_sub(began);
-    if request.cursor.is_some() {
-        return Err(Error::Static("FT.PROFILE does not support cursor"));
-    }
     let began = now_us();
     let mut rows = aggregate::run(cx, index, &request, Some(profiler))?;
     let ran = now_us().saturating_sub(began);
@@ -197,12 +295,10 @@ impl Told {
         self.steps.push((name.to_owned(), rows, micros));
     }
 
-    fn show(&self, cx: &mut Ctx<'_>) {
-        let reply = &mut *cx.reply;
+    fn show(&self, reply: &mut Reply) {
         let is_map = reply.is_resp3();
         let times = [("Total profile time", self.total), ("Parsing time", self.parsing), ("Pipeline creation time", 0)];
         if is_map {
-            reply.simple("profile");
             reply.map(3 + if self.shows_times { times.len() } else { 0 });
         } else {
             reply.array(3 + times.len());

@@ -47,7 +47,8 @@ pub(super) fn hits_and(
     loaded: &Loaded,
     entries: usize,
 ) -> Result {
-    let Loaded { hits, documents } = loaded;
+    let Loaded { hits, documents, payloads } = loaded;
+    let payload = |at: usize| payloads.get(at).and_then(Option::as_deref);
     // A document may have gone since it was found.
     let has_documents = !documents.is_empty();
     let is_gone = |at: usize| has_documents && documents[at].is_none();
@@ -65,7 +66,7 @@ pub(super) fn hits_and(
             reply.map(2 + parts.iter().filter(|part| **part).count());
             reply.simple("id");
             reply.bulk(&hit.id);
-            each(reply, index, request, hit, is_numeric(hit), Some(["score", "payload", "sortkey"]));
+            each(reply, request, (hit, payload(at)), is_numeric(hit), Some(["score", "payload", "sortkey"]));
             if let Some(document) = document {
                 reply.simple("extra_attributes");
                 if request.common.expands {
@@ -85,7 +86,7 @@ pub(super) fn hits_and(
     reply.int(total as i64);
     for (at, hit) in shown {
         reply.bulk(&hit.id);
-        each(reply, index, request, hit, is_numeric(hit), None);
+        each(reply, request, (hit, payload(at)), is_numeric(hit), None);
         if let Some(document) = documents.get(at).and_then(Option::as_ref) {
             fields(reply, document);
         }
@@ -112,9 +113,8 @@ impl Request<'_> {
 /// The parts of a hit besides its id and its document, each behind its name if there are any.
 fn each(
     reply: &mut Reply,
-    index: &SearchIndex,
     request: &Request<'_>,
-    hit: &Hit,
+    (hit, payload): (&Hit, Option<&[u8]>),
     is_numeric: bool,
     names: Option<[&str; 3]>,
 ) {
@@ -132,7 +132,7 @@ fn each(
     }
     if request.with_payloads {
         name(reply, 1);
-        match index.engine().payload(&hit.id) {
+        match payload {
             Some(payload) => reply.bulk(payload),
             None => reply.null(),
         }

@@ -13,9 +13,15 @@ use crate::search::SearchIndex;
 /// How long the end of an index may take until it is asked for again.
 const AGAIN_MS: u64 = 60_000;
 
+/// The periodic work.
+pub(crate) fn look_after(worker: &Worker) {
+    super::cluster::look_around(worker);
+    end_idle(worker);
+}
+
 /// Removes indexes that were not used for long, with their documents. A replica leaves that to its primary, and counts from the moment at which it
 /// becomes one.
-pub(crate) fn end_idle(worker: &Worker) {
+fn end_idle(worker: &Worker) {
     let (instance, now) = (&worker.instance, steady_ms());
     if !instance.search.has_indexes() {
         return;

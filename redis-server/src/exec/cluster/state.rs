@@ -175,6 +175,24 @@ impl Cluster {
     }
 }
 
+/// The node's part of a command that concerns the whole cluster.
+impl Cluster {
+    /// Returns true if other nodes may have a part in such a command: there are other primaries, or this is a replica.
+    pub fn has_others(&self) -> bool {
+        if !self.is_enabled {
+            return false;
+        }
+        let routing = self.routing();
+        let mut others = routing.nodes.iter().enumerate().filter(|(at, _)| *at != usize::from(routing.me));
+        routing.primary != NOBODY || others.any(|(_, node)| !node.is_replica)
+    }
+
+    /// Returns true if slots that are not this node's have keys here, as they come or go.
+    pub fn has_foreign_keys(&self) -> bool {
+        !lock(&self.node.lost.slots).is_empty() || !self.routing().importing.is_empty()
+    }
+}
+
 /// How far the bus port is from the port, where nothing else is said.
 pub(super) const BUS_PORT: u16 = 10_000;
 

@@ -11,7 +11,7 @@ use crate::clients::tracking::Pending;
 use crate::cluster::NodeId;
 use crate::command::{Args, Registry, Result, Row};
 use crate::config::{Config, Switch};
-use crate::exec::core::{Block, InVain, Instance, Ready, Worker};
+use crate::exec::core::{Block, Call, InVain, Instance, Ready, Worker};
 use crate::exec::gate::Still;
 use crate::journal;
 use crate::keyspace::{Database, Entry, Garbage, Key, View};
@@ -26,6 +26,13 @@ use crate::types::{Hash, List, LiveHash, Set, SmallBytes, SortedSet, Stream};
 /// declares are locked. It reads its arguments, works on [`Ctx::db`] and appends to [`Ctx::reply`].
 pub type Handler = fn(&mut Ctx<'_>, Args<'_>) -> Result;
 
+/// Runs a call's words on this node in the client's name, inside of the execution gate. Returns the reply.
+pub type RunHere<'r> = dyn FnMut(&[&[u8]]) -> Vec<u8> + 'r;
+
+/// Has the nodes of a cluster do their parts of a call. It runs outside of the execution gate, because it waits for other nodes, which may wait for
+/// this one.
+pub type Gather = fn(&Worker, &mut Client, &Call<'_>, &mut RunHere<'_>) -> Result<Vec<Vec<u8>>>;
+
 /// The commands of a server.
 #[derive(Clone, Copy, Debug)]
 pub struct CommandTable {
@@ -33,6 +40,8 @@ pub struct CommandTable {
     pub registry: Registry,
     /// Their handlers, by the number of the row.
     pub handlers: &'static [Handler],
+    /// Does the part of other nodes of rows that [gather](crate::command::Command::gathers).
+    pub gather: Gather,
 }
 
 /// The data that a handler works on, and its operations: three public fields, the rest by methods.

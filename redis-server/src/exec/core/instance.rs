@@ -10,6 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 use crossbeam_utils::CachePadded;
 use foldhash::quality::RandomState;
 
+use super::links::Links;
 use super::slow_calls::Threads;
 use crate::clients::acl;
 use crate::clients::client::{ClientShared, flag};
@@ -27,7 +28,7 @@ use crate::exec::core::loading::Loading;
 use crate::exec::core::oom_score::OomScore;
 use crate::exec::core::peers::Peers;
 use crate::exec::core::workers::Workers;
-use crate::exec::core::{CommandTable, Handler};
+use crate::exec::core::{CommandTable, Gather, Handler};
 use crate::exec::eviction::{self, Shortage};
 use crate::exec::gate::{Exclusive, Occupation, Still, stand_still};
 use crate::exec::replication::Replication;
@@ -57,6 +58,8 @@ pub struct Instance {
     pub registry: &'static Registry,
     /// The handler of each, by the number of its row.
     pub handlers: &'static [Handler],
+    /// Does the part of other nodes of a call.
+    pub gather: Gather,
     /// The counters.
     pub stats: Stats,
     /// When it started, in milliseconds of Unix time.
@@ -107,6 +110,11 @@ pub struct Instance {
     pub workers: Workers,
     /// The threads of slow calls.
     pub slow: Threads,
+    /// The threads of calls that wait for other nodes of the cluster. These have threads of their own: calls of two nodes that wait for each other's
+    /// would else take all threads of both.
+    pub gathering: Threads,
+    /// Connections to other nodes of the cluster.
+    pub links: Links,
     /// The search indexes.
     #[cfg(feature = "search")]
     pub search: crate::search::Search,
@@ -187,6 +195,7 @@ impl Instance {
             config,
             registry: &commands.registry,
             handlers: commands.handlers,
+            gather: commands.gather,
             stats: Stats::new(commands.handlers.len()),
             started_at: now_ms(),
             reaper,
@@ -210,6 +219,8 @@ impl Instance {
             journal,
             workers: Workers::default(),
             slow: Threads::default(),
+            gathering: Threads::default(),
+            links: Links::default(),
             #[cfg(feature = "search")]
             search,
             later: Later::default(),

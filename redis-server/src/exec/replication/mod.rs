@@ -33,7 +33,6 @@ use crate::journal::User;
 use state::{State, new_id};
 
 pub use failover::FailoverRequest;
-pub(in crate::exec) use follow::Transport;
 pub use link::{Link, Next, Unexpected};
 pub use state::{
     Copies, FailedSyncs, FailoverStage, Figures, Ids, LinkStage, Position, Primary, Replica, Replication, Stage,

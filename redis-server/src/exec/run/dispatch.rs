@@ -98,7 +98,7 @@ fn runs_alone(row: &Row, args: Args<'_>, client: &Client) -> bool {
 pub fn run(worker: &Worker, client: &mut Client, calls: &[Call<'_>], reply: &mut Reply) -> (usize, Passed) {
     if let [call] = calls
         && worker.goes_on.get()
-        && slow::is_slow(client, call)
+        && slow::is_slow(worker, client, call)
     {
         return (1, slow::call::send(worker, client, *call));
     }

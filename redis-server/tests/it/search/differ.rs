@@ -85,12 +85,12 @@ fn pick<T: Copy>(random: &mut Random, from: &[T]) -> T {
     from[random.below(from.len())]
 }
 
-fn maybe(random: &mut Random, percent: usize) -> bool {
+pub(super) fn maybe(random: &mut Random, percent: usize) -> bool {
     random.below(100) < percent
 }
 
 /// The schemas, of hashes and of documents.
-fn schema(random: &mut Random, json: bool) -> Vec<String> {
+pub(super) fn schema(random: &mut Random, json: bool) -> Vec<String> {
     let head = if json { "FT.CREATE i ON JSON PREFIX 1 d: " } else { "FT.CREATE i ON HASH PREFIX 1 d: " };
     let path = |name: &str| if json { format!("$.{name} AS {name}") } else { name.to_owned() };
     let list = |name: &str| if json { format!("$.{name}[*] AS {name}") } else { name.to_owned() };
@@ -128,7 +128,7 @@ fn sentence(random: &mut Random) -> String {
 }
 
 /// A document of this number, or, if it is there already, a change of it.
-fn change(random: &mut Random, number: usize, json: bool, is_there: bool) -> Vec<String> {
+pub(super) fn change(random: &mut Random, number: usize, json: bool, is_there: bool) -> Vec<String> {
     let key = format!("d:{number}");
     let words = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>();
     if is_there && maybe(random, 8) {
@@ -314,7 +314,7 @@ fn plain_query(random: &mut Random) -> String {
 }
 
 /// A command, and how its answers are compared.
-fn command(random: &mut Random, json: bool, with_scores: bool) -> (Vec<String>, Kind) {
+pub(super) fn command(random: &mut Random, json: bool, with_scores: bool) -> (Vec<String>, Kind) {
     let dialect = pick(random, &["1", "2", "2", "3", "4"]);
     let (text, kind) = (query(random), int(random, 10));
     let mut words: Vec<String> = Vec::new();
@@ -407,7 +407,7 @@ fn aggregation(random: &mut Random, json: bool) -> Vec<String> {
 
 /// How answers are compared.
 #[derive(Clone, Copy, PartialEq)]
-enum Kind {
+pub(super) enum Kind {
     Exact,
     /// Documents in the order of scores or keys, which may be the same for some.
     Documents,
@@ -439,7 +439,7 @@ fn fields(value: &Value) -> String {
 }
 
 /// An answer in a form that says all that is promised.
-fn normal(reply: &Value, command: &[String], kind: Kind) -> String {
+pub(super) fn normal(reply: &Value, command: &[String], kind: Kind) -> String {
     let (Value::Array(items), false) = (reply, kind == Kind::Exact) else {
         // Tags are shown as they are in the query, or as they are in the index if it has any.
         return if reply.is_error() { shown(reply) } else { reply.text().replace('\\', "").to_lowercase() };
@@ -485,7 +485,7 @@ fn is_known(command: &[String], theirs: &str, ours: &str) -> bool {
 }
 
 /// The first lines that only one of two answers has.
-fn apart(theirs: &str, ours: &str) -> String {
+pub(super) fn apart(theirs: &str, ours: &str) -> String {
     let lines = |one: &str, other: &str, of: &str| {
         let only = one.lines().filter(|line| !other.lines().any(|known| known == *line)).take(4);
         only.map(|line| format!("    {of} {line}\n")).collect::<String>()

@@ -18,7 +18,7 @@ const MADE: &[&str] = &[
     "FT.CREATE gone SCHEMA t TEXT",
     "FT.ALTER h SCHEMA ADD g TAG",
     "FT.ALIASADD alias h",
-    "FT.SYNUPDATE h group boy child",
+    "FT.SYNUPDATE alias group boy child",
     "FT.DICTADD dict one two",
     "FT.SUGADD sug hello 1.5 PAYLOAD p",
     "FT.SUGADD sug help 2",

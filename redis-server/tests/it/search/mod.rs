@@ -3,6 +3,7 @@
 mod changes;
 mod differ;
 mod durable;
+mod fanout;
 mod hostile;
 mod judged;
 mod kills;

@@ -17,9 +17,9 @@ use crate::exec::cluster::replication_port;
 use crate::exec::cluster::state::Line;
 use crate::exec::core::pace::Pace;
 use crate::exec::core::peers::connect_from_source;
+use crate::exec::core::transport::Transport;
 use crate::exec::core::{Instance, Worker, priority};
 use crate::exec::gate::stand_still;
-use crate::exec::replication::Transport;
 use crate::protocol::{Parser, RequestLimits, Span, encode_command};
 use crate::threads::{self, OnPanic};
 

@@ -3,7 +3,6 @@
 mod apply;
 mod handshake;
 mod snapshot;
-mod transport;
 
 use std::io::{self, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpStream, ToSocketAddrs};
@@ -21,14 +20,13 @@ use crate::config::settings;
 use crate::exec::core::Instance;
 use crate::exec::core::clock::now_ms;
 use crate::exec::core::peers::connect_from_source;
+use crate::exec::core::transport::Transport;
 use crate::exec::gate::stand_still;
 use crate::exec::replication::state::RETRY;
 use crate::threads::{self, OnPanic};
 use apply::Applier;
 use handshake::{Agreed, Handshake, Introduction, Refusal, say};
 use snapshot::Incoming;
-
-pub(in crate::exec) use transport::Transport;
 
 /// How often it looks whether something else is to be done.
 const TICK: Duration = Duration::from_millis(100);

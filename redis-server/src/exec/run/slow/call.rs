@@ -4,12 +4,12 @@ use std::mem;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-use crate::clients::client::Client;
+use crate::clients::client::{Client, Part};
 use crate::command::{OwnedArgs, Row};
 use crate::exec::core::{Call, Worker};
 use crate::exec::gate::Busy;
 use crate::exec::run::outcome::{self, Answer, Finished, Passed};
-use crate::exec::run::slow::serve_slowly;
+use crate::exec::run::slow::{gathers, serve_slowly};
 use crate::exec::run::{admission, invoke, panics, window};
 use crate::protocol::Reply;
 use crate::threads;
@@ -21,7 +21,8 @@ pub(crate) fn send(worker: &Worker, client: &mut Client, call: Call<'_>) -> Pass
     let (answer, pending) = outcome::lend();
     let (row, args) = (call.row, call.args.to_owned());
     let job = move |worker: &Worker| run_call(worker, client, row, args, answer);
-    worker.instance.slow.run(&worker.instance, Box::new(job));
+    let threads = if gathers(worker, &call) { &worker.instance.gathering } else { &worker.instance.slow };
+    threads.run(&worker.instance, Box::new(job));
     Passed::Lent(pending)
 }
 
@@ -31,6 +32,9 @@ fn run_call(worker: &Worker, mut client: Client, row: &'static Row, args: OwnedA
     let call = Call { row, args: args.args() };
     let run = || {
         threads::panic_point();
+        if gathers(worker, &call) {
+            client.part = gather(worker, &mut client, &call);
+        }
         run_marked(worker, &mut client, call, &mut reply)
     };
     let Ok(waiting) = catch_unwind(AssertUnwindSafe(run)) else {
@@ -40,6 +44,22 @@ fn run_call(worker: &Worker, mut client: Client, row: &'static Row, args: OwnedA
         return crate::exec::run::outcome::leave(&worker.instance, &mut client);
     };
     answer.send(&worker.instance, Finished { client, reply, waiting });
+}
+
+/// Has the nodes of the cluster do their parts of a call. This one does its part in the gate; the wait for the others is outside.
+fn gather(worker: &Worker, client: &mut Client, call: &Call<'_>) -> Part {
+    let (instance, identity) = (&worker.instance, client.identity.clone());
+    let mut run_here = |words: &[&[u8]]| {
+        let mut reply = Reply::default();
+        let args = words.iter().copied().collect::<OwnedArgs>();
+        let Some(row) = instance.registry.lookup(words[0]) else { return Vec::new() };
+        let mut own = worker.nobody();
+        own.identity = identity.clone();
+        own.part = Part::Own;
+        run_marked(worker, &mut own, Call { row, args: args.args() }, &mut reply);
+        reply.to_vec()
+    };
+    Part::Gathered((instance.gather)(worker, client, call, &mut run_here))
 }
 
 /// Runs a call among the workers; returns what it waits for.

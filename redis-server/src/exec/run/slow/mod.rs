@@ -22,7 +22,7 @@ use crate::keyspace::{Access, Database, Key, View};
 pub const LIMIT: usize = 2048;
 
 /// Whether a call is slow whatever it meets, or has that many arguments.
-pub fn is_slow(client: &Client, call: &Call<'_>) -> bool {
+pub fn is_slow(worker: &Worker, client: &Client, call: &Call<'_>) -> bool {
     let is_much = |weight: Weight, args: Args<'_>| match weight {
         Weight::Much => true,
         Weight::MuchIf(is_much) => is_much(args),
@@ -30,11 +30,17 @@ pub fn is_slow(client: &Client, call: &Call<'_>) -> bool {
     };
     let queued = invoke::queue_of(std::slice::from_ref(call), client);
     call.args.len() > LIMIT
+        || gathers(worker, call)
         || is_much(call.row.command.weight, call.args)
         || queued.is_some_and(|multi| {
             let args: usize = multi.queue.iter().map(|(_, args)| args.args().len()).sum();
             args > LIMIT || multi.queue.iter().any(|(row, args)| is_much(row.command.weight, args.args()))
         })
+}
+
+/// Returns true if other nodes of the cluster do a part of a call.
+pub fn gathers(worker: &Worker, call: &Call<'_>) -> bool {
+    call.row.command.gathers && worker.routes && worker.instance.cluster.has_others()
 }
 
 /// Whether a call is slow, as its keys are: `call` has them, and they are locked.

@@ -1,4 +1,4 @@
-//! The bytes of a link to a primary, or to a node that slots go to: plain, or by TLS (`tls-replication`).
+//! The bytes of a link to a primary, or to another node of the cluster: plain, or by TLS (`tls-replication`).
 
 use std::io::{self, Read, Write};
 use std::net::TcpStream;

@@ -3,11 +3,16 @@
 //! No other module of `exec` knows more of indexes than these functions.
 
 #[cfg(feature = "search")]
-pub(crate) use with::{Kept, clear, note, restore};
+pub(crate) mod definitions;
+#[cfg(feature = "search")]
+pub(crate) mod shards;
+
+#[cfg(feature = "search")]
+pub(crate) use with::{Kept, clear, flush, note, restore};
 #[cfg(feature = "search")]
 pub use with::{catch_up, read_document, start};
 #[cfg(not(feature = "search"))]
-pub(crate) use without::{Kept, clear, note, restore};
+pub(crate) use without::{Kept, clear, flush, note, restore};
 
 /// The name of a note in a snapshot that has a command which makes an index.
 pub(crate) const NOTE: &str = "search-command";
@@ -106,6 +111,17 @@ mod with {
         instance.search.clear(instance.database(0));
     }
 
+    /// Database 0 is emptied by a client. In a cluster, the definitions stay: they are those of all nodes.
+    pub(crate) fn flush(cx: &mut Ctx<'_>) {
+        let kept = cx.instance.search.kept();
+        clear(cx.instance);
+        if cx.instance.cluster.is_enabled() {
+            kept.definitions(|words| cx.instance.search.expect(words.iter().map(|word| Box::from(*word)).collect()));
+            restore(cx);
+            cx.instance.search.set_version(kept.version());
+        }
+    }
+
     /// The indexes of this moment, and what is kept beside them.
     pub(crate) struct Kept(search::Kept);
 
@@ -171,6 +187,8 @@ mod without {
     use crate::exec::core::{Ctx, Instance};
 
     pub(crate) fn clear(_: &Instance) {}
+
+    pub(crate) fn flush(_: &mut Ctx<'_>) {}
 
     pub(crate) struct Kept;
 
