@@ -1,4 +1,4 @@
-//! What is known of the sockets of a loop.
+//! The sockets of a loop, and the tasks that wait for them.
 
 use rustix::event::epoll::{Event, EventFlags};
 use slab::Slab;

@@ -13,7 +13,7 @@ use super::lookup::{current, queried};
 use super::pipeline::Request;
 use super::query::check_time;
 use super::words::Words;
-use super::{cluster, cursor, expand, merge};
+use super::{cursor, expand, gathered, merge};
 use crate::command::{Args, Result};
 use crate::exec::core::Ctx;
 use crate::keyspace::Entry;
@@ -22,7 +22,7 @@ use crate::search::{Definition, SearchIndex, Source};
 
 /// `FT.AGGREGATE index query [step …]`
 pub(super) fn aggregate(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
-    let parts = cluster::parts(cx, args)?;
+    let parts = gathered::parts(cx, args)?;
     let index = queried(cx, args)?;
     let request = Request::parse(cx, args.at(2), Words::new(args, 3))?;
     let rows = match parts {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::cluster;
+use super::gathered;
 use super::lookup::{UNKNOWN_INDEX, default_deadline, index_for, refresh};
 use super::wire::{Reader, Writer};
 use crate::command::{Args, Result};
@@ -82,7 +82,7 @@ pub(super) fn shapes(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
 
 /// `FT.TAGVALS index field`
 pub(super) fn tag_values(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
-    let values: BTreeSet<Box<[u8]>> = match cluster::all_parts(cx, args)? {
+    let values: BTreeSet<Box<[u8]>> = match gathered::all_parts(cx, args)? {
         None => tags(cx, args)?.into_iter().collect(),
         Some(parts) => {
             let mut values = BTreeSet::new();

@@ -8,9 +8,9 @@ use std::sync::atomic::Ordering::Relaxed;
 use query_engine::Keep;
 
 use super::find::{self, Watch};
+use super::gathered::changed;
 use super::load::Loader;
 use super::lookup;
-use super::query::TIME_IS_OVER;
 use super::wire::{Reader, Writer};
 use super::words::Words;
 use super::{aggregate, catalog, hybrid, info, legacy, pipeline, profile, spell};
@@ -18,7 +18,7 @@ use crate::clients::acl::Context;
 use crate::clients::client::{Client, Part};
 use crate::command::{Args, Flags, OwnedArgs, Result, Row};
 use crate::exec::core::resolve::resolve;
-use crate::exec::core::{Call, Ctx, Handler, Instance, RunHere, Worker};
+use crate::exec::core::{Call, Ctx, Instance, RunHere, Worker};
 use crate::exec::run::permission;
 use crate::exec::run::slow::call::send;
 use crate::exec::search::definitions;
@@ -63,65 +63,6 @@ fn time(args: Args<'_>, default: u64) -> Option<u64> {
     let given = given.and_then(|at| args.int(at + 1).ok()).and_then(|ms| u64::try_from(ms).ok());
     let ms = given.unwrap_or(default);
     (ms > 0).then(|| ms.saturating_mul(2).saturating_add(GRACE))
-}
-
-/// The parts of all nodes; `None` if this node answers alone.
-///
-/// # Errors
-/// A node has failed to do its part. Or nobody was asked, as the call must not wait: it is one of a transaction or a script.
-pub(super) fn parts(cx: &mut Ctx<'_>, args: Args<'_>) -> Result<Option<Vec<Vec<u8>>>> {
-    match std::mem::take(&mut cx.client.part) {
-        Part::Gathered(parts) => parts.map(Some),
-        Part::Own => {
-            cx.client.part = Part::Own;
-            Ok(None)
-        }
-        Part::Whole => {
-            let instance = cx.instance();
-            let is_alone = cx.is_told_by_others() || instance.search.is_restoring() || !instance.cluster.has_others();
-            let name = String::from_utf8_lossy(args.at(0)).into_owned();
-            if is_alone { Ok(None) } else { Err(Error::Message(format!("Cannot perform `{name}`: Cannot block"))) }
-        }
-    }
-}
-
-/// [`parts`] of an answer that cannot be partial.
-///
-/// # Errors
-/// As [`parts`], or a node is late.
-pub(super) fn all_parts(cx: &mut Ctx<'_>, args: Args<'_>) -> Result<Option<Vec<Vec<u8>>>> {
-    let parts = parts(cx, args)?;
-    let is_late = parts.iter().flatten().any(Vec::is_empty);
-    if is_late { Err(TIME_IS_OVER) } else { Ok(parts) }
-}
-
-/// Runs a call that changes definitions, unless the leader of the cluster has done so.
-pub(super) fn changed(cx: &mut Ctx<'_>, args: Args<'_>, change: Handler) -> Result {
-    if let Some(replies) = parts(cx, args)? {
-        return relay(cx, &replies);
-    }
-    change(cx, args)?;
-    let instance = cx.instance();
-    let is_told = cx.is_told_by_others() || instance.search.is_restoring();
-    if instance.cluster.is_enabled() && matches!(cx.client.part, Part::Whole) && !is_told {
-        definitions::count(instance);
-    }
-    Ok(())
-}
-
-/// Answers with another node's reply.
-fn relay(cx: &mut Ctx<'_>, replies: &[Vec<u8>]) -> Result {
-    match replies.first() {
-        Some(reply) if reply.starts_with(b"-") => Err(shards::refusal(reply.trim_ascii_end())),
-        Some(reply) => {
-            cx.reply.raw(reply);
-            Ok(())
-        }
-        None => {
-            cx.reply.ok();
-            Ok(())
-        }
-    }
 }
 
 /// Compares the definitions with those of other nodes, now and then.

@@ -6,7 +6,7 @@ use super::load::{self, Loader, Marking, Returned};
 use super::lookup::{Deadline, current, queried};
 use super::query::{Common, TIME_IS_OVER, check_time, limit};
 use super::words::{MAX_ECHO, Words, bad};
-use super::{cluster, merge, show};
+use super::{gathered, merge, show};
 use crate::command::{Args, Result};
 use crate::exec::core::Ctx;
 use crate::protocol::error::{Error, echo};
@@ -205,7 +205,7 @@ fn geo_filter(words: &mut Words<'_>) -> Result<String> {
 
 /// `FT.SEARCH index query [option …]`
 pub(super) fn search(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
-    if let Some(parts) = cluster::parts(cx, args)? {
+    if let Some(parts) = gathered::parts(cx, args)? {
         return merge::search(cx, args, &parts);
     }
     let index = queried(cx, args)?;

@@ -16,7 +16,7 @@ use super::lookup::{current, queried};
 use super::query::{check_time, scorer};
 use super::wire::{Reader, Writer};
 use super::words::{MAX_ECHO, Words};
-use super::{cluster, cursor, pipeline};
+use super::{cursor, gathered, pipeline};
 use crate::command::{Args, Result};
 use crate::exec::core::Ctx;
 use crate::exec::core::clock::steady_ms;
@@ -75,7 +75,7 @@ enum Bound<'a> {
 /// `FT.HYBRID index [2] SEARCH query … VSIM @field $vector … [step …]`
 pub(super) fn hybrid(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     let begun = steady_ms();
-    let parts = cluster::parts(cx, args)?;
+    let parts = gathered::parts(cx, args)?;
     let index = queried(cx, args)?;
     let request = Request::parse(cx, Words::new(args, 2))?;
     let (rows, is_partial) = match parts {

@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use query_engine::vector::{Algorithm, VectorOptions};
 use query_engine::{Field, FieldKind, Surface};
 
-use super::cluster;
+use super::gathered;
 use super::lookup::{NO_INDEX, default_deadline, index_for, refresh};
 use super::wire::{Reader, Writer};
 use crate::command::{Args, Result};
@@ -154,7 +154,7 @@ pub(super) fn part(cx: &Ctx<'_>, args: Args<'_>, writer: &mut Writer) -> Result 
 
 /// `FT.INFO index`
 pub(super) fn info(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
-    let parts = cluster::all_parts(cx, args)?;
+    let parts = gathered::all_parts(cx, args)?;
     let index = index_for(cx, args, NO_INDEX)?;
     index.uses.fetch_add(1, Relaxed);
     let figures = match parts {

@@ -6,7 +6,7 @@ use super::load::Shown;
 use super::lookup::{NO_INDEX, UNKNOWN_INDEX, default_deadline, index_for, refresh};
 use super::wire::{Reader, Writer};
 use super::words::Words;
-use super::{catalog, cluster, create};
+use super::{catalog, create, gathered};
 use crate::command::{Args, Result};
 use crate::exec::Event;
 use crate::exec::core::Ctx;
@@ -222,7 +222,7 @@ pub(super) fn part(cx: &Ctx<'_>, args: Args<'_>, writer: &mut Writer) -> Result 
 
 /// The documents that a call names, by their places; `None` for one that the index does not have.
 fn documents(cx: &mut Ctx<'_>, args: Args<'_>) -> Result<Vec<Option<Shown>>> {
-    let Some(parts) = cluster::all_parts(cx, args)? else { return own_documents(cx, args) };
+    let Some(parts) = gathered::all_parts(cx, args)? else { return own_documents(cx, args) };
     let mut documents: Vec<Option<Shown>> = vec![None; args.len() - 2];
     let field = |reader: &mut Reader<'_>| Ok((reader.text()?.to_vec(), reader.text()?.to_vec()));
     for part in &parts {

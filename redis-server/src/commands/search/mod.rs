@@ -11,6 +11,7 @@ mod expand;
 mod explain;
 mod fields;
 mod find;
+mod gathered;
 mod hybrid;
 mod info;
 mod legacy;
@@ -33,7 +34,7 @@ pub(in crate::commands) use cluster::gather;
 pub(in crate::commands) use sections::describe;
 pub(crate) use temporary::look_after;
 
-use cluster::changed;
+use gathered::changed;
 
 use crate::command::{Categories, Flags, Footprint, Weight, write};
 use crate::commands::definition::{Definition, Family, cmd, container, sub};

@@ -7,7 +7,7 @@ use query_engine::{IteratorKind, IteratorProfile, Keep, Profiler, Reducer, Step}
 use super::lookup::queried;
 use super::wire::{Reader, Writer};
 use super::words::Words;
-use super::{aggregate, cluster, cursor, find, load, lookup, merge, pipeline, show};
+use super::{aggregate, cursor, find, gathered, load, lookup, merge, pipeline, show};
 use crate::command::{Args, Result};
 use crate::exec::core::Ctx;
 use crate::exec::core::clock::now_us;
@@ -27,7 +27,7 @@ pub(super) fn profile(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
         return Err(Error::Static("The QUERY keyword is expected"));
     }
     let query = words.need("QUERY")?;
-    if let Some(parts) = cluster::parts(cx, args)? {
+    if let Some(parts) = gathered::parts(cx, args)? {
         return merged(cx, args, is_search, (query, words), &parts);
     }
     let index = queried(cx, args)?;

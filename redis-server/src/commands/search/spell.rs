@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use query_engine::{MAX_SPELL_DISTANCE, Misspelling, SpellOptions, WordList};
 
-use super::cluster;
+use super::gathered;
 use super::lookup::{UNKNOWN_INDEX, default_deadline, index_for, refresh};
 use super::query::Common;
 use super::wire::{Reader, Writer};
@@ -17,7 +17,7 @@ use crate::protocol::error::Error;
 
 /// `FT.SPELLCHECK index query [DISTANCE distance] [TERMS INCLUDE|EXCLUDE dictionary] … [DIALECT dialect]`
 pub(super) fn spell_check(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
-    let parts = cluster::all_parts(cx, args)?;
+    let parts = gathered::all_parts(cx, args)?;
     let mut found = match parts {
         None => look_up(cx, args)?,
         Some(parts) => {

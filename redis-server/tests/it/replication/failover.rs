@@ -1,6 +1,6 @@
 //! FAILOVER, both ways with genuine servers: nothing that was answered is lost, and nobody needs a snapshot.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use super::*;
 use crate::support::server::until_blocked;
@@ -20,8 +20,10 @@ fn reachable_follower(port: u16) -> Option<(Genuine, String)> {
 
 /// Counts up until the server refuses that; says how far it got.
 fn count(client: &mut Client) -> i64 {
-    let mut counted = 0;
+    let (mut counted, began) = (0, Instant::now());
     loop {
+        // A failover that fails ends the test, too.
+        assert!(began.elapsed() < Duration::from_secs(120), "no failover ends the writes");
         match client.ask("INCR counter") {
             Value::Int(count) => counted = count,
             refused => {
