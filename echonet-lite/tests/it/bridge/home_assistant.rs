@@ -2,6 +2,7 @@
 
 mod commands;
 mod expected;
+mod fakes;
 mod server;
 mod socket;
 
