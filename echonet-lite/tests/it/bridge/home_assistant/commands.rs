@@ -124,13 +124,12 @@ impl Scene {
                 continue;
             };
             let effect: Vec<_> = effect.iter().map(|(epc, edt)| (*epc, edt.to_vec())).collect();
-            let is_shown = |state: &Value| match *key {
-                "" => true,
-                "state" => state["state"].to_string() == *expected,
-                key => state["attributes"][key].as_f64().map_or_else(
-                    || state["attributes"][key].to_string() == *expected,
-                    |number| Some(number) == expected.parse().ok(),
-                ),
+            let expected: Value = serde_json::from_str(expected).unwrap_or_default();
+            let is_shown = |state: &Value| {
+                let shown = if *key == "state" { &state["state"] } else { &state["attributes"][*key] };
+                // 27 and 27.0 are one temperature.
+                let is_number = shown.is_number() && shown.as_f64() == expected.as_f64();
+                key.is_empty() || is_number || *shown == expected
             };
             let data = serde_json::from_str(data).unwrap();
             faults.extend(self.does((&entity, at), (service, &data), &effect, is_shown));

@@ -73,9 +73,9 @@ impl Socket {
         if result["success"] == true { Ok(result["result"].clone()) } else { Err(result["error"].to_string()) }
     }
 
-    /// Calls a service for an entity.
+    /// Calls a service of an entity's domain for it.
     pub(super) fn call(&self, entity: &str, service: &str, data: &Value) -> Result<(), String> {
-        let (domain, service) = service.split_once('.').unwrap_or((entity.split_once('.').unwrap().0, service));
+        let (domain, _) = entity.split_once('.').unwrap();
         let request = json!({
             "domain": domain, "service": service, "service_data": data, "target": {"entity_id": entity},
         });
