@@ -89,10 +89,15 @@ impl PropertySet {
     }
 
     /// Reads as much as possible of a map that a peer sent. Real devices miscount: the bytes behind the count are
-    /// believed, a bitmap is known by its 17 bytes, and codes below 0x80 are left out.
+    /// believed, a bitmap is known by its 17 bytes, and codes below 0x80 are left out. Some list more than 15 codes: only
+    /// a list has as many different codes as it counts.
     pub fn decode_map_lenient(map: &[u8]) -> Self {
         let Some((&count, content)) = map.split_first() else { return Self::EMPTY };
-        Self::of_content(usize::from(count) >= BITMAP_FROM && map.len() >= PROPERTY_MAP_MAX, content)
+        let [list, bitmap] = [false, true].map(|bitmap| Self::of_content(bitmap, content));
+        let [is_list, is_bitmap] = [list, bitmap].map(|set| set.len() == usize::from(count));
+        let is_long = usize::from(count) >= BITMAP_FROM && map.len() >= PROPERTY_MAP_MAX;
+        let is_long_list = is_list && !is_bitmap && list.len() == content.len();
+        if is_long && !is_long_list { bitmap } else { list }
     }
 
     fn of_content(bitmap: bool, content: &[u8]) -> Self {
@@ -149,6 +154,13 @@ mod tests {
             assert_eq!(PropertySet::decode_map(map), Err(error));
         }
         assert_eq!(PropertySet::decode_map_lenient(b"\x05\x80\x7f"), PropertySet::of(&[0x80]));
+        let codes: [u8; 40] = core::array::from_fn(|i| (0x80 + i as u8) ^ 0x15);
+        for count in 16..=40 {
+            let mut list = [count as u8; 41];
+            list[1..].copy_from_slice(&codes);
+            let set = PropertySet::of(&codes[..count]);
+            assert_eq!(PropertySet::decode_map_lenient(&list[..=count]), set, "{count} codes as a list");
+        }
     }
 
     proptest! {

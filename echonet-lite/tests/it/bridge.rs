@@ -2,6 +2,7 @@
 
 mod checker;
 mod config;
+mod home_assistant;
 mod identity;
 #[cfg(feature = "serial")]
 mod meter;
@@ -153,10 +154,17 @@ fn topic(home: &Home, at: usize) -> String {
 }
 
 fn bridge(net: u8, broker: &Mosquitto, poll: &str) -> Running {
+    bridge_with(net, broker, poll, &[])
+}
+
+fn bridge_with(net: u8, broker: &Mosquitto, poll: &str, more: &[&str]) -> Running {
     let (address, url) = (format!("127.75.{net}.1"), format!("mqtt://127.0.0.1:{}", broker.port));
     let port = (PORT + u16::from(net)).to_string();
     let mut command = Command::new(env!("CARGO_BIN_EXE_echonet"));
-    command.args(["--port", &port, "--address", &address, "bridge", &url, "--poll", poll]).stdout(Stdio::null());
+    command
+        .args(["--port", &port, "--address", &address, "bridge", &url, "--poll", poll])
+        .args(more)
+        .stdout(Stdio::null());
     Running(command.spawn().unwrap())
 }
 

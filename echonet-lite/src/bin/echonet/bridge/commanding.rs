@@ -10,7 +10,7 @@ use serde_json::json;
 use tokio::task::AbortHandle;
 
 use super::asking::{self, Reading, SETTLED, Told, WriteFailure};
-use super::{Bridge, composite};
+use super::{Bridge, composite, shown};
 use crate::directory::Name;
 use crate::render;
 
@@ -51,7 +51,7 @@ impl Bridge<'_> {
         let writes = match thing.class.property_by_name(property) {
             Some(spec) if thing.maps.writable.contains(spec.epc) => {
                 let mut edt = [0; 255];
-                let payload = rounded(spec, payload);
+                let payload = rounded(spec, shown::meant(payload));
                 let length = spec.parse(&payload, &mut edt).map_err(|error| error.to_string())?;
                 vec![(spec.epc, edt[..length].to_vec())]
             }

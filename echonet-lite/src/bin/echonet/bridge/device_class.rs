@@ -151,6 +151,29 @@ pub(super) fn title(name: &str) -> String {
     letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
 }
 
+/// A name for programs as words: `dayForTheLog2` is "Day for the log 2".
+pub(super) fn spelled(short_name: &str) -> String {
+    let mut words = String::new();
+    let mut before = ' ';
+    for letter in short_name.chars() {
+        let begins = letter.is_ascii_uppercase() || (letter.is_ascii_digit() && !before.is_ascii_digit());
+        let is_word = begins && !before.is_ascii_uppercase() && before != ' ';
+        if is_word {
+            words.push(' ');
+        }
+        words.push(if words.is_empty() { letter.to_ascii_uppercase() } else { letter.to_ascii_lowercase() });
+        before = letter;
+    }
+    words
+}
+
+/// A name as it is, or its words if it is one for programs: `noHotWater`.
+pub(super) fn readable(name: &str) -> String {
+    let is_run_together =
+        name.as_bytes().windows(2).any(|pair| pair[0].is_ascii_lowercase() && pair[1].is_ascii_uppercase());
+    if is_run_together && !name.contains(' ') { spelled(name).to_lowercase() } else { name.to_owned() }
+}
+
 /// The name of a room, after the code of an installation location (0x81, super class): bits 6 to 3.
 pub(super) fn area(location: u8) -> Option<&'static str> {
     const ROOMS: [&str; 16] = [
@@ -218,5 +241,7 @@ mod tests {
         assert_eq!(title("Measured cumulative kerosene consumption"), "Cumulative kerosene consumption");
         assert_eq!(title("Measured value of room temperature"), "Room temperature");
         assert_eq!(title("Operation status"), "Operation status");
+        assert_eq!(spelled("cumulativeEnergyAtEvery30Min"), "Cumulative energy at every 30 min");
+        assert_eq!(["noHotWater", "mHz (W)", "hotWater"].map(readable), ["no hot water", "mHz (W)", "hot water"]);
     }
 }

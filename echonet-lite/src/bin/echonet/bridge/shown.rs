@@ -2,8 +2,23 @@
 
 use echonet_lite::class::{Data, Number, Scaled, Unit, Value};
 
+use super::device_class;
+
 /// Home Assistant's payload for "not known".
 pub(super) const UNKNOWN: &str = "None";
+
+/// A state of some classes, and how it is written in MQTT: a select of Home Assistant takes "none" for "not known".
+const NONE: [&str; 2] = ["none", "(none)"];
+
+/// The name of a state, as it is written in MQTT.
+fn written(name: &str) -> &str {
+    if name == NONE[0] { NONE[1] } else { name }
+}
+
+/// The name of a state that is written so in MQTT.
+pub(super) fn meant(payload: &str) -> &str {
+    if payload == NONE[1] { NONE[0] } else { payload }
+}
 
 /// How a value can be shown, after its data type.
 #[derive(Debug)]
@@ -37,7 +52,7 @@ impl Kind {
     /// How values of a type are shown; none for what has no form of its own: bytes, lists, fields (see [`leaves`]).
     pub(super) fn of(data: &'static Data) -> Option<Self> {
         let (mut numbers, mut all, mut settable) = (Vec::<&Number>::new(), Vec::new(), Vec::new());
-        let mut names = Vec::new();
+        let (mut names, mut codes) = (Vec::new(), Vec::new());
         let mut levels = None;
         for arm in arms(data) {
             match arm {
@@ -57,9 +72,10 @@ impl Kind {
                 }
                 Data::State(states) => {
                     for state in states.all {
-                        all.push(state.name.to_owned());
+                        codes.extend(i64::try_from(state.code));
+                        all.push(written(state.name).to_owned());
                         if !state.read_only {
-                            settable.push(state.name.to_owned());
+                            settable.push(written(state.name).to_owned());
                             names.push(state.name);
                         }
                     }
@@ -71,18 +87,7 @@ impl Kind {
             }
         }
         if let Some(first) = numbers.first() {
-            let scaled = |raw| Scaled { raw, exponent: first.exponent, unit: Unit::None };
-            let minimum = numbers.iter().map(|number| number.minimum).min()?;
-            let maximum = numbers.iter().map(|number| number.maximum).max()?;
-            let same = numbers.iter().all(|number| number.exponent == first.exponent);
-            let unit = first.unit;
-            return same.then(|| Self::Number {
-                minimum: scaled(minimum),
-                maximum: scaled(maximum),
-                step: scaled(1),
-                unit,
-                names,
-            });
+            return Self::number(first, &numbers, &codes, names);
         }
         if let ([one], [Data::State(_)]) = (&names[..], arms(data)) {
             return Some(Self::Button(one));
@@ -106,6 +111,18 @@ impl Kind {
         }
     }
 
+    /// The number that all ranges have room for; the code of a state at an end of them is none.
+    fn number(first: &Number, ranges: &[&Number], codes: &[i64], names: Vec<&'static str>) -> Option<Self> {
+        let scaled = |raw| Scaled { raw, exponent: first.exponent, unit: Unit::None };
+        let minimum = ranges.iter().map(|range| range.minimum).min()?;
+        let minimum = if codes.contains(&minimum) { minimum + 1 } else { minimum };
+        let maximum = ranges.iter().map(|range| range.maximum).max()?;
+        let maximum = if codes.contains(&maximum) { maximum - 1 } else { maximum };
+        let same = ranges.iter().all(|range| range.exponent == first.exponent);
+        let (minimum, maximum, step) = (scaled(minimum), scaled(maximum), scaled(1));
+        same.then_some(Self::Number { minimum, maximum, step, unit: first.unit, names })
+    }
+
     /// The payload of a value of this kind.
     pub(super) fn payload(&self, value: Value<'_>) -> String {
         match (self, value) {
@@ -116,7 +133,7 @@ impl Kind {
                 Some(on) => if on { "on" } else { "off" }.to_owned(),
                 None => UNKNOWN.to_owned(),
             },
-            (_, Value::State(named)) => named.name().to_owned(),
+            (_, Value::State(named)) => written(named.name()).to_owned(),
             (_, Value::Number(number)) => number.digits().to_string(),
             (_, value) => value.to_string(),
         }
@@ -142,10 +159,10 @@ pub(super) fn leaves(data: &'static Data) -> Vec<Leaf> {
     found
 }
 
-fn collect(data: &'static Data, path: &mut Vec<&'static str>, names: &mut Vec<&'static str>, found: &mut Vec<Leaf>) {
+fn collect(data: &'static Data, path: &mut Vec<&'static str>, names: &mut Vec<String>, found: &mut Vec<Leaf>) {
     let mut deeper = |step: &'static str, name: &'static str, data: &'static Data, found: &mut Vec<Leaf>| {
         path.push(step);
-        names.push(name);
+        names.push(device_class::readable(name));
         collect(data, path, names, found);
         path.pop();
         names.pop();
@@ -230,7 +247,7 @@ mod tests {
                 };
                 for text in texts {
                     let mut edt = [0; 255];
-                    let length = spec.parse(&text, &mut edt);
+                    let length = spec.parse(meant(&text), &mut edt);
                     let length = length.unwrap_or_else(|error| panic!("{class} {:02X} `{text}`: {error}", spec.epc));
                     let value = spec.decode(&edt[..length]).unwrap();
                     let is_number = value.number().is_some() || matches!(value, Value::Level(_));

@@ -9,7 +9,7 @@ use echonet_lite::wire::{Eoj, PropertySet};
 use serde_json::{Map, Value as Json, json};
 
 use super::config::Wanted;
-use super::shown::{self, Kind, UNKNOWN};
+use super::shown::{self, Kind, Leaf, UNKNOWN};
 use super::{composite, device_class};
 use crate::quirks::Quirks;
 use crate::render::coefficients;
@@ -22,6 +22,10 @@ const DESCRIPTION: PropertySet =
 const DESCRIBES: PropertySet = PropertySet::of(&[0x81, 0x82, 0x8C, 0x8D]);
 /// The properties that show a fault.
 const DIAGNOSTIC: PropertySet = PropertySet::of(&[0x88, 0x89, 0x9A]);
+
+/// The longest name of an entity. Home Assistant makes ids of the names of device and entity, and cuts them at 255
+/// letters: a cut id can end with `_`, and then no user can change the entity.
+const LONGEST_NAME: usize = 100;
 
 /// The event of a command that was not carried out.
 const TROUBLE: &str = "trouble";
@@ -228,8 +232,7 @@ impl Thing {
             if !readable && !writable {
                 continue;
             }
-            let title = device_class::title(spec.name());
-            let name = if leaf.name.is_empty() { title } else { format!("{title}: {}", leaf.name) };
+            let name = entity_name(self.class, spec, &leaf);
             let Some(mut component) = self.component(spec, &kind, readable, writable) else { continue };
             component.insert("name".into(), name.clone().into());
             component.insert("unique_id".into(), format!("{}_{id}", self.unique).into());
@@ -242,7 +245,8 @@ impl Thing {
             if DIAGNOSTIC.contains(spec.epc) {
                 component.insert("entity_category".into(), "diagnostic".into());
             }
-            if !self.wanted.enables(spec.short_name).unwrap_or_else(|| self.is_of_use(spec, &component)) {
+            let is_enabled = self.wanted.enables(spec.short_name).unwrap_or_else(|| self.is_of_use(spec, &component));
+            if !is_enabled {
                 component.insert("enabled_by_default".into(), false.into());
             }
             found.push((id.clone(), component));
@@ -250,10 +254,14 @@ impl Thing {
             if let (Kind::Number { names, .. }, true) = (&kind, writable) {
                 for choice in names {
                     let button = json!({
-                        "platform": "button", "name": format!("{name}: {choice}"), "payload_press": choice,
-                        "unique_id": format!("{}_{id}_{choice}", self.unique), "command_topic": format!("{topic}/set"),
+                        "platform": "button", "name": format!("{name}: {}", device_class::readable(choice)),
+                        "payload_press": choice, "unique_id": format!("{}_{id}_{choice}", self.unique),
+                        "command_topic": format!("{topic}/set"),
                     });
-                    let Json::Object(button) = button else { continue };
+                    let Json::Object(mut button) = button else { continue };
+                    if !is_enabled {
+                        button.insert("enabled_by_default".into(), false.into());
+                    }
                     found.push((format!("{id}_{choice}"), button));
                 }
             }
@@ -380,6 +388,19 @@ impl Thing {
         let product = factors.copied().try_fold(number, |product, epc| product.times(self.value(epc)?.1.number()?))?;
         Some(Value::Number(product))
     }
+}
+
+/// The English names of property and part; where these are too long, or another property has the same, the short ones as words.
+fn entity_name(class: &Class, spec: &PropertySpec, leaf: &Leaf) -> String {
+    let of = |title: String, part: &str| if part.is_empty() { title } else { format!("{title}: {part}") };
+    let title = device_class::title(spec.name());
+    let is_other = |other: &&PropertySpec| other.epc != spec.epc && device_class::title(other.name()) == title;
+    let full = of(title.clone(), &leaf.name);
+    if full.len() <= LONGEST_NAME && !class.all_properties().any(|other| is_other(&other)) {
+        return full;
+    }
+    let path: Vec<_> = leaf.path.iter().map(|step| device_class::readable(step)).collect();
+    of(device_class::spelled(spec.short_name), &path.join(" "))
 }
 
 /// Lower case, unless the word is an abbreviation.

@@ -1,0 +1,126 @@
+//! A genuine Home Assistant, installed by pip, that is set up by its own API.
+
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+use test_peers::{Kit, kit};
+
+use super::super::{Mosquitto, PATIENCE, Running};
+use super::socket::Socket;
+
+/// The Python that Home Assistant 2025.2 needs; pyenv does not always have its newest in the path.
+const PYTHON: &str = "for python in python3.13 \"$HOME\"/.pyenv/versions/3.13.*/bin/python3; do \
+                      \"$python\" -c 'import ensurepip' 2>/dev/null && break; done";
+
+const KIT: Kit = kit! {
+    name: "home-assistant",
+    sources: &["tests/peers/home-assistant"],
+    programs: &["sh"],
+    install: "for python in python3.13 \"$HOME\"/.pyenv/versions/3.13.*/bin/python3; do \
+              \"$python\" -m venv venv && break; done && \
+              venv/bin/pip install --quiet uv && \
+              VIRTUAL_ENV=venv venv/bin/uv pip install --quiet --requirement requirements.txt",
+};
+
+pub(super) struct HomeAssistant {
+    _running: Running,
+    pub(super) folder: PathBuf,
+    pub(super) socket: Socket,
+}
+
+impl HomeAssistant {
+    /// Starts one with an account, connected to the broker; `None` where it cannot be had.
+    pub(super) fn start(name: &str, broker: &Mosquitto) -> Option<Self> {
+        let python = Command::new("sh").args(["-c", PYTHON]).output().unwrap();
+        if !python.status.success() {
+            // Debian's Python is older: this peer is not required.
+            println!("skipped: there is no Python 3.13 for Home Assistant");
+            return None;
+        }
+        let kit = KIT.installed()?;
+        let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("home-assistant-{name}"));
+        let _ = std::fs::remove_dir_all(&folder);
+        std::fs::create_dir_all(folder.join(".storage")).unwrap();
+        let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        let text = std::fs::read_to_string(kit.join("configuration.yaml")).unwrap();
+        std::fs::write(folder.join("configuration.yaml"), text.replace("PORT", &port.to_string())).unwrap();
+        // All steps but that of the user: they would set up integrations that reach out.
+        let onboarding = json!({
+            "version": 4, "minor_version": 1, "key": "onboarding",
+            "data": {"done": ["core_config", "analytics", "integration"]},
+        });
+        std::fs::write(folder.join(".storage/onboarding"), onboarding.to_string()).unwrap();
+        let mut command = Command::new(kit.join("venv/bin/hass"));
+        command.args(["--skip-pip", "--config"]).arg(&folder).stdout(Stdio::null()).stderr(Stdio::null());
+        let running = Running(command.spawn().unwrap());
+        let tokens = onboarded(port);
+        let token = tokens["access_token"].as_str().unwrap();
+        let flow = post(port, token, "/api/config/config_entries/flow", "application/json", r#"{"handler":"mqtt"}"#);
+        let path = format!("/api/config/config_entries/flow/{}", flow["flow_id"].as_str().unwrap());
+        let settings = json!({"broker": "127.0.0.1", "port": broker.port}).to_string();
+        let entry = post(port, token, &path, "application/json", &settings);
+        assert_eq!(entry["type"], "create_entry", "{entry}");
+        let socket = Socket::open(port, token);
+        Some(Self { _running: running, folder, socket })
+    }
+
+    /// The warnings and errors of its log that concern MQTT or the bridge; prints the others.
+    pub(super) fn complaints(&self) -> Vec<String> {
+        let log = std::fs::read_to_string(self.folder.join("home-assistant.log")).unwrap();
+        let lines = log.lines().filter(|line| line.contains(" WARNING ") || line.contains(" ERROR "));
+        let concerns = |line: &&str| ["mqtt", "echonet"].iter().any(|word| line.to_lowercase().contains(word));
+        let (ours, others): (Vec<_>, Vec<_>) = lines.partition(concerns);
+        println!("{} other lines in the log: {others:#?}", others.len());
+        ours.into_iter().map(str::to_owned).collect()
+    }
+
+    /// The registry of entities or devices.
+    pub(super) fn registry(&self, kind: &str) -> Vec<Value> {
+        let list = self.socket.ask(&format!("config/{kind}_registry/list"), json!({})).unwrap();
+        list.as_array().unwrap().clone()
+    }
+}
+
+/// Waits until it answers, and makes an account.
+fn onboarded(port: u16) -> Value {
+    let end = Instant::now() + PATIENCE;
+    while TcpStream::connect(("127.0.0.1", port)).is_err() {
+        assert!(Instant::now() < end, "Home Assistant does not start");
+        thread::sleep(Duration::from_millis(100));
+    }
+    let client = format!("http://127.0.0.1:{port}/");
+    let user = json!({"client_id": client, "name": "Home", "username": "home", "password": "home", "language": "en"});
+    let made = loop {
+        let made = post(port, "", "/api/onboarding/users", "application/json", &user.to_string());
+        // It listens before it knows all its paths.
+        if made["auth_code"].is_string() {
+            break made;
+        }
+        assert!(Instant::now() < end, "no account: {made}");
+        thread::sleep(Duration::from_millis(100));
+    };
+    let grant =
+        format!("grant_type=authorization_code&code={}&client_id={client}", made["auth_code"].as_str().unwrap());
+    post(port, "", "/auth/token", "application/x-www-form-urlencoded", &grant)
+}
+
+/// The JSON of an answer; null if it is none.
+fn post(port: u16, token: &str, path: &str, kind: &str, body: &str) -> Value {
+    let mut stream = TcpStream::connect(("127.0.0.1", port)).unwrap();
+    let login = if token.is_empty() { String::new() } else { format!("Authorization: Bearer {token}\r\n") };
+    let head = format!(
+        "POST {path} HTTP/1.0\r\nHost: 127.0.0.1:{port}\r\n{login}Content-Type: {kind}\r\nContent-Length: {}\r\n\r\n",
+        body.len()
+    );
+    stream.write_all((head + body).as_bytes()).unwrap();
+    stream.set_read_timeout(Some(PATIENCE)).unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    let (_, body) = answer.split_once("\r\n\r\n").unwrap_or_default();
+    serde_json::from_str(body).unwrap_or_default()
+}
