@@ -3,11 +3,11 @@
 use query_engine::{DistanceOrder, Hits, Index, Keep, MAX_WINDOW, Profiler, Query, SearchOptions, SortBy, SortKey};
 
 use super::load::{self, Loader, Marking, Returned};
-use super::lookup::{Deadline, current, queried};
+use super::lookup::{Deadline, current};
 use super::query::{Common, TIME_IS_OVER, check_time, limit};
+use super::show;
 use super::words::{MAX_ECHO, Words, bad};
-use super::{gathered, merge, show};
-use crate::command::{Args, Result};
+use crate::command::Result;
 use crate::exec::core::Ctx;
 use crate::protocol::error::{Error, echo};
 use crate::search::{SearchIndex, UNLIMITED};
@@ -201,16 +201,6 @@ fn geo_filter(words: &mut Words<'_>) -> Result<String> {
         return Err(Error::Message(format!("Unknown distance unit {}", echo(unit.as_bytes(), MAX_ECHO))));
     }
     Ok(format!("@{field}:[{longitude} {latitude} {radius} {unit}]"))
-}
-
-/// `FT.SEARCH index query [option …]`
-pub(super) fn search(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
-    if let Some(parts) = gathered::parts(cx, args)? {
-        return merge::search(cx, args, &parts);
-    }
-    let index = queried(cx, args)?;
-    let request = Request::parse(cx, args.at(2), Words::new(args, 3))?;
-    answer(cx, &index, &request)
 }
 
 /// Runs a query and writes its answer.

@@ -7,14 +7,14 @@ use std::collections::HashSet;
 
 use query_engine::{Hit, Hits, Part, Query, Rows, SortKey};
 
-use super::find::Request;
+use super::find::{self, Request};
 use super::load::Loaded;
 use super::lookup::queried;
 use super::query::{TIME_IS_OVER, check_time};
 use super::show;
 use super::wire::Reader;
 use super::words::Words;
-use super::{load, pipeline};
+use super::{gathered, load, pipeline};
 use crate::command::{Args, Result};
 use crate::exec::core::Ctx;
 use crate::protocol::error::Error;
@@ -69,11 +69,15 @@ fn distance(hit: &Hit, name: &str) -> f64 {
 /// A hit with its document and its payload.
 type Found = (Hit, Option<load::Shown>, Option<Vec<u8>>);
 
-/// Answers FT.SEARCH from the parts of all nodes.
-pub(super) fn search(cx: &mut Ctx<'_>, args: Args<'_>, parts: &[Vec<u8>]) -> Result {
+/// `FT.SEARCH index query [option …]`: the answer of this node, or of the parts of all nodes.
+pub(super) fn search(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
+    let parts = gathered::parts(cx, args)?;
     let index = queried(cx, args)?;
     let request = Request::parse(cx, args.at(2), Words::new(args, 3))?;
-    answer(cx, &index, &request, parts, 0)
+    match parts {
+        Some(parts) => answer(cx, &index, &request, &parts, 0),
+        None => find::answer(cx, &index, &request),
+    }
 }
 
 /// Writes the answer; `entries` more follow in the map of RESP3.

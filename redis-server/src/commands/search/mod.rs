@@ -113,7 +113,7 @@ pub(super) static FAMILY: Family = Family { group: "search", category: Categorie
     query(cmd("ft.mget",      -3, legacy::mget,           READ,  &[])).gathers(),
     query(cmd("ft.profile",   -5, profile::profile,       READ,  &[])).gathers(),
     cmd("ft.safeadd",         -4, legacy::add,            GROW,  &[write(2).flags("RW update")]),
-    query(cmd("ft.search",    -3, find::search,           READ,  &[])).gathers(),
+    query(cmd("ft.search",    -3, merge::search,          READ,  &[])).gathers(),
     query(cmd("ft.spellcheck", -3, spell::spell_check,    READ,  &[])).gathers(),
     query(cmd("ft.syndump",    2, dictionary::syn_dump,   READ,  &[])),
     query(cmd("ft.synupdate", -4, |cx, args| changed(cx, args, dictionary::syn_update), GROW,  &[])).gathers(),
