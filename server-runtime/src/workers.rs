@@ -32,11 +32,11 @@ pub trait Service: Send + Sync + 'static {
 
     /// True if each worker has a loop of this crate's own instead of a tokio runtime. A request that comes alone then costs about half
     /// the instructions, because tasks and sockets never leave their thread. In return, tasks begin by
-    /// [`spawn_local`](crate::spawn_local) and wait by [`sleep`](crate::sleep), which has another thread keep the time; tokio's own sockets,
+    /// [`spawn_local`] and wait by [`sleep`](crate::sleep), which has another thread keep the time; tokio's own sockets,
     /// timers and `spawn_blocking` do not work there. Its channels do.
     const OWN_LOOP: bool = false;
 
-    /// Makes the state of a worker, on its thread: [`spawn_local`](crate::spawn_local) works here, and `tokio::task::spawn_local` unless
+    /// Makes the state of a worker, on its thread: [`spawn_local`] works here, and `tokio::task::spawn_local` unless
     /// the worker has a [loop of its own](Service::OWN_LOOP).
     fn worker(self: &Arc<Self>, index: usize) -> Self::Worker;
 
