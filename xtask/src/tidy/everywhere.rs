@@ -353,7 +353,7 @@ mod tests {
         let told =
             format!("{path}: workers have no tokio runtime: server_runtime has spawn_local, yield_now and sleep");
         check(&[(path, task)], &[&told]);
-        check(&[("redis-server/src/runtime/bus/a.rs", task), ("http-server/src/a.rs", task)], &[]);
+        check(&[("redis-server/src/runtime/bus/a.rs", task), ("redis-server/tests/it/a.rs", task)], &[]);
         check(&[(path, &format!("#[cfg(test)]\nmod tests {{\n    {task}\n}}"))], &[]);
     }
 
