@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 
 use libfuzzer_sys::fuzz_target;
 use loadgen::codec::{Flows, Login, Protocol, PubSub, PubSubSettings, Redis, RedisCommand, WebSocket};
-use loadgen::flow::Plan;
+use loadgen::flow::{Plan, Site};
 use loadgen::record::{Failure, Tally};
 use loadgen::workload::{Distribution, Keys, Sizes, Source, Subjects, Template, Values};
 
@@ -39,8 +39,10 @@ static WEBSOCKET: LazyLock<WebSocket> = LazyLock::new(|| {
     WebSocket::new("h", "/", &[], Template::new("{value}"), false, subjects(), true).expect("the message is right")
 });
 
-/// A step that takes and checks a value of each kind.
+/// A step that takes and checks a value of each kind, and keeps cookies.
 const FLOW: &str = r#"
+cookies = true
+
 [[flow]]
 name = "flow"
 [[flow.step]]
@@ -54,7 +56,7 @@ take.three = { regex = "id=(.*?)\"" }
 
 static FLOWS: LazyLock<Flows> = LazyLock::new(|| {
     let read = |_: &str| Err("no file".to_owned());
-    Flows::new(Plan::parse(FLOW, &read, &[]).expect("the file has no fault"))
+    Flows::new(Plan::parse(FLOW, &read, &[]).expect("the file has no fault"), Site::new("h", false))
 });
 
 /// The handshake's answer to the connection of seat 0: its key is always the same.
