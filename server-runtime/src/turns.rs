@@ -1,10 +1,9 @@
 //! Turns of tasks that have more to do than one turn is long: one of them for each look at the sockets.
 //!
-//! A worker polls what is ready, first come, first served, and looks at sockets when nothing is ready, or after some tasks
-//! (`TASKS_PER_LOOK`).
-//! A few connections that always have more to do would so have everybody else wait for a turn of each of them, and more. Here, tasks with
-//! more to do wait in a queue of the worker, which wakes one of them behind each look at the sockets. A new task then waits for one turn,
-//! however many have more to do.
+//! A worker polls ready tasks, first come, first served. It looks at sockets when no task is ready, or after some tasks
+//! (`TASKS_PER_LOOK`). A few connections that always have more to do would so have everybody else wait for a turn of each of them, and more.
+//! Here, tasks with more to do wait in a queue of the worker, which wakes one of them behind each look at the sockets. A new task then waits
+//! for one turn, however many have more to do.
 
 use std::cell::RefCell;
 use std::collections::VecDeque;

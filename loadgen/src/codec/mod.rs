@@ -112,7 +112,7 @@ pub trait Protocol: Send + Sync {
         true
     }
 
-    /// Whether a byte of an answer is among what has been received.
+    /// True if the received bytes hold a byte of an answer.
     fn has_heard(&self, connection: &Self::Connection) -> bool {
         let _ = connection;
         true

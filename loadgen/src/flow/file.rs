@@ -11,7 +11,7 @@ use super::json_path::Pick;
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct File {
-    /// Whether each user keeps the cookies that answers set, and sends them back.
+    /// True if each user keeps the cookies that answers set, and sends them back.
     #[serde(default)]
     pub(super) cookies: bool,
     /// Objectives of the whole run.

@@ -41,7 +41,7 @@ pub struct Plan {
     mix: Mix,
     numbers: Vec<(u64, u64)>,
     pub(crate) feeders: Vec<Feeder>,
-    /// Whether each user keeps the cookies that answers set, and sends them back.
+    /// True if each user keeps the cookies that answers set, and sends them back.
     pub(crate) keeps_cookies: bool,
     /// Users or arrivals over time, if the file says so.
     pub stages: Option<Arc<Stages>>,

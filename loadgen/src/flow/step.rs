@@ -21,7 +21,7 @@ pub(super) struct Names {
     pub(super) feeders: Vec<(String, Vec<String>)>,
     /// Feeders with a fault of their own.
     pub(super) unread: BTreeSet<String>,
-    /// Whether users send cookies by themselves.
+    /// True if users send cookies by themselves.
     pub(super) keeps_cookies: bool,
 }
 

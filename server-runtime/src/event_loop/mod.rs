@@ -57,11 +57,11 @@ thread_local! {
     static HERE: RefCell<Option<Rc<Inner>>> = const { RefCell::new(None) };
 }
 
-type Future = Pin<Box<dyn std::future::Future<Output = ()>>>;
+type Boxed = Pin<Box<dyn Future<Output = ()>>>;
 
 /// A task between two polls.
 struct Resting {
-    future: Future,
+    future: Boxed,
     waker: Waker,
 }
 
@@ -123,7 +123,7 @@ impl EventLoop {
     ///
     /// # Panics
     /// When `main` does.
-    pub(crate) fn run<T: 'static>(self, main: impl std::future::Future<Output = T> + 'static) -> T {
+    pub(crate) fn run<T: 'static>(self, main: impl Future<Output = T> + 'static) -> T {
         let inner = self.0;
         let _entered = Entered::new(&inner);
         let result = Rc::new(Cell::new(None));
@@ -178,13 +178,13 @@ impl Inner {
         HERE.try_with(|here| here.borrow().as_deref().map(then)).ok().flatten()
     }
 
-    fn spawn(&self, future: Future) {
+    fn spawn(&self, future: Boxed) {
         let mut tasks = self.tasks.borrow_mut();
         let entry = tasks.vacant_entry();
         let index = entry.key();
         let header = Arc::new(Header::new(index, Arc::clone(&self.remote)));
         let waker = Waker::from(Arc::clone(&header));
-        header.is_queued();
+        header.enters_queue();
         entry.insert(Slot { header, resting: Some(Resting { future, waker }) });
         self.ready.borrow_mut().push_back(index);
     }
@@ -261,7 +261,7 @@ impl Inner {
 }
 
 /// The outcome of a future, or its panic.
-pub async fn caught<T>(future: impl std::future::Future<Output = T>) -> thread::Result<T> {
+pub async fn caught<T>(future: impl Future<Output = T>) -> thread::Result<T> {
     let mut future = pin!(future);
     poll_fn(|cx| match catch_unwind(AssertUnwindSafe(|| future.as_mut().poll(cx))) {
         Ok(polled) => polled.map(Ok),
@@ -270,7 +270,7 @@ pub async fn caught<T>(future: impl std::future::Future<Output = T>) -> thread::
     .await
 }
 
-/// Whether this thread has a loop of its own instead of a runtime.
+/// True if this thread has a loop of its own instead of a runtime.
 pub(crate) fn is_here() -> bool {
     Inner::here(|_| ()).is_some()
 }
@@ -286,7 +286,7 @@ pub fn rounds() -> Option<u64> {
 ///
 /// # Panics
 /// On a thread that has neither a [loop of its own](crate::Service::OWN_LOOP) nor a tokio runtime for such tasks.
-pub fn spawn_local(future: impl std::future::Future<Output = ()> + 'static) {
+pub fn spawn_local(future: impl Future<Output = ()> + 'static) {
     let mut future = Some(future);
     Inner::here(|inner| inner.spawn(Box::pin(future.take().expect("this runs once"))));
     if let Some(future) = future {

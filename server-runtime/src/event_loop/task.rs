@@ -41,7 +41,7 @@ impl Remote {
         for task in woken {
             // From here on it can be woken again: whoever does so before has left what the coming poll sees.
             task.is_woken_elsewhere.swap(false, AcqRel);
-            if task.is_queued() {
+            if task.enters_queue() {
                 ready(task.index);
             }
         }
@@ -65,7 +65,7 @@ impl Header {
 
     /// Notes that it goes to the queue of its loop; false if it is there already.
     #[inline]
-    pub(super) fn is_queued(&self) -> bool {
+    pub(super) fn enters_queue(&self) -> bool {
         let is_new = !self.is_ready.load(Relaxed);
         self.is_ready.store(true, Relaxed);
         is_new
@@ -94,7 +94,7 @@ impl Wake for Header {
     fn wake_by_ref(self: &Arc<Self>) {
         let is_here = Inner::here(|inner| {
             let is_own = Arc::ptr_eq(&inner.remote, &self.remote);
-            if is_own && self.is_queued() {
+            if is_own && self.enters_queue() {
                 inner.ready.borrow_mut().push_back(self.index);
             }
             is_own

@@ -14,7 +14,7 @@ use tokio::sync::{Notify, mpsc};
 use super::*;
 
 /// Runs `main` on a loop of this thread.
-fn run<T: 'static>(main: impl std::future::Future<Output = T> + 'static) -> T {
+fn run<T: 'static>(main: impl Future<Output = T> + 'static) -> T {
     EventLoop::new().unwrap().run(main)
 }
 
@@ -258,7 +258,7 @@ fn many_connections_are_served_and_go_from_one_loop_to_another() {
 }
 
 #[test]
-fn who_is_closed_by_the_other_end_reads_all_and_then_the_end() {
+fn a_connection_closed_by_the_other_end_is_read_to_its_end() {
     let (mut polled, mut client) = accepted();
     let (go_on, gone_on) = sync_channel(1);
     let client = thread::spawn(move || {

@@ -43,7 +43,7 @@ struct Http<E> {
     heads: Heads,
     /// Requests that the server has not processed before its GOAWAY, by their intended times.
     unprocessed: Vec<Nanos>,
-    /// Whether a byte of an answer has come.
+    /// True if a byte of an answer has come.
     has_heard: bool,
     /// The error that the server is told when the connection ends.
     code: u32,
@@ -119,7 +119,7 @@ impl<E: Default> Connection<E> {
         self.http.stage != Stage::Opening
     }
 
-    /// Whether a byte of an answer has come.
+    /// True if a byte of an answer has come.
     pub(in crate::codec) fn has_heard(&self) -> bool {
         self.http.has_heard
     }
@@ -428,7 +428,7 @@ impl<E: Default> Http<E> {
         }
     }
 
-    /// Whether nothing more will come of this connection.
+    /// True if nothing more will come of this connection.
     fn is_done(&self) -> bool {
         self.stage == Stage::Leaving && self.streams.is_empty()
     }

@@ -16,7 +16,7 @@ use crate::workload::{Source, Subjects};
 pub struct Http3 {
     exchanges: Exchanges<Qpack>,
     dialler: Dialler,
-    /// Whether a connection serves one request after the other.
+    /// True if a connection serves one request after the other.
     keep_alive: bool,
 }
 
@@ -26,7 +26,7 @@ pub struct Http3Connection {
     connection: Connection<HttpExchange>,
     scratch: Scratch,
     seat: usize,
-    /// Whether it has had a request.
+    /// True if it has had a request.
     is_used: bool,
 }
 
@@ -67,7 +67,7 @@ impl Http3 {
         Ok(Self { exchanges, dialler: Dialler::new(endpoints, clock)?, keep_alive })
     }
 
-    /// Whether a connection has had all that it is for.
+    /// True if a connection has had all that it is for.
     fn is_over(&self, connection: &Http3Connection) -> bool {
         !self.keep_alive && connection.is_used && connection.connection.in_flight() == 0
     }
