@@ -1,5 +1,5 @@
 //! Genuine peers for tests: looked for, fetched once by their languages' package clients, run within bounds; and how their answers are read.
-//! Beside them, processes for tests of what concerns a whole process.
+//! Beside them, processes for tests of what concerns a whole process, and free ports.
 //!
 //! A peer that is not there is a printed note; with `REQUIRE_PEERS=1` it is a failure.
 
@@ -7,6 +7,7 @@ mod alone;
 mod browser;
 mod kit;
 mod outside;
+mod port;
 
 use std::env;
 use std::io::{self, Read};
@@ -17,6 +18,7 @@ pub use alone::{alone, alone_after};
 pub use browser::Browser;
 pub use kit::Kit;
 pub use outside::outside;
+pub use port::free_port;
 
 /// Longest run of a program that is to print something: two minutes, patience for a busy machine.
 const PATIENCE: u32 = 120;

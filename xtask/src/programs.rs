@@ -8,7 +8,7 @@ use std::process::Command;
 use anyhow::{Context, Result};
 use serde_json::Value;
 
-use crate::process::{free_port, run_quietly};
+use crate::process::run_quietly;
 
 /// The options of a comparison of redis-server with a genuine one, under loadgen's load.
 #[derive(clap::Args)]
@@ -47,7 +47,7 @@ impl Compared {
 /// # Errors
 /// When it fails.
 pub(crate) fn result_of(loadgen: &mut Command, folder: &Path) -> Result<Value> {
-    let record = folder.join(format!("record-{}.json", free_port()?));
+    let record = folder.join(format!("record-{}.json", test_peers::free_port()));
     run_quietly(loadgen.arg("--json").arg(&record))?;
     let result = serde_json::from_str(&fs::read_to_string(&record)?).context("the generator's result")?;
     fs::remove_file(&record)?;

@@ -18,7 +18,7 @@ use serde_json::Value;
 use crate::compare::stats::{median, paired_ratio};
 use crate::failovers::client::{Reply, ask};
 use crate::isolation::Client;
-use crate::process::{Server, free_port, run_quietly};
+use crate::process::{Server, run_quietly};
 use crate::programs::{Compared, result_of};
 use crate::record;
 
@@ -215,7 +215,7 @@ impl Pair {
     fn start(program: &Path) -> Result<Self> {
         let program = std::path::absolute(program)?.display().to_string();
         let start = || -> Result<(Server, u16)> {
-            let (port, bus) = (free_port()?, free_port()?);
+            let (port, bus) = (test_peers::free_port(), test_peers::free_port());
             let mut command = vec![program.clone()];
             command.extend(crate::compare::memory_only(port));
             let timeout = ["--cluster-enabled", "yes", "--cluster-node-timeout", "5000", "--cluster-port"];

@@ -20,7 +20,7 @@ use serde::{Deserialize, Serialize};
 use crate::compare::stats::{median, paired_ratio};
 use crate::isolation::Client;
 use crate::load::xorshift;
-use crate::process::{Server, free_port};
+use crate::process::Server;
 use crate::record;
 
 /// In the folder of records.
@@ -193,7 +193,7 @@ impl Row {
 }
 
 fn measure(options: &Options, idler: &Idler, depth: usize, workers: usize, ours: &Path) -> Result<Sample> {
-    let port = free_port()?;
+    let port = test_peers::free_port();
     let program = std::path::absolute(ours)?.display().to_string();
     let mut command = vec![program, "--workers".to_owned(), workers.to_string()];
     command.extend(crate::compare::memory_only(port));

@@ -8,7 +8,6 @@ mod identity;
 mod meter;
 
 use std::collections::HashMap;
-use std::net::TcpListener;
 use std::process::{Command, Stdio};
 use std::sync::{Arc, Condvar, Mutex};
 use std::thread;
@@ -38,7 +37,7 @@ struct Mosquitto {
 
 impl Mosquitto {
     fn start(name: &str) -> Self {
-        let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        let port = test_peers::free_port();
         let config = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}.conf"));
         // By itself it keeps a thousand messages for a client that is slow for a moment, and drops what comes behind them.
         let text =

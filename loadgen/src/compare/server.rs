@@ -2,6 +2,7 @@
 
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -126,9 +127,18 @@ fn folder(subject: &Subject, places: &Places<'_>) -> PathBuf {
     subject.folder.as_ref().map_or_else(|| places.scratch.to_owned(), |folder| places.here.join(places.fill(folder)))
 }
 
-/// A port that was free a moment ago.
+/// A free port, below the range from which the system takes ports of its own choice: one of those may be taken by the time the server starts.
+/// Each call returns another, because connections of a server that has ended hold its port for a minute.
 fn free_port() -> Result<u16> {
-    Ok(TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).context("no free port")?.local_addr()?.port())
+    const FIRST: u32 = 10_000;
+    const COUNT: u32 = 22_000;
+    static TAKEN: AtomicU32 = AtomicU32::new(0);
+    let of_this_process = std::process::id().wrapping_mul(97);
+    let next = |_| FIRST + of_this_process.wrapping_add(TAKEN.fetch_add(1, Relaxed)) % COUNT;
+    let mut ports = (0..COUNT).map(next).filter_map(|port| u16::try_from(port).ok());
+    ports
+        .find(|port| TcpListener::bind((Ipv4Addr::LOCALHOST, *port)).is_ok())
+        .context("no free port from 10000 to 31999")
 }
 
 /// Why a subject cannot be started; nothing if it is installed.

@@ -1,7 +1,6 @@
 //! `loadgen redis --cluster` on clusters of three nodes, genuine ones and ours: slots that move and primaries that die under load.
 
 use std::fs;
-use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::thread;
@@ -72,7 +71,7 @@ impl Nodes {
 
 impl Node {
     fn start(program: &Path, folder: &Path) -> Self {
-        let [port, bus] = [(); 2].map(|()| TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port());
+        let [port, bus] = [(); 2].map(|()| test_peers::free_port());
         let mut command = Command::new(program);
         command.args(["--bind", "127.0.0.1", "--save", "", "--appendonly", "no", "--cluster-enabled", "yes"]);
         command.args(["--cluster-node-timeout", "1000", "--cluster-config-file", &format!("nodes-{port}.conf")]);
@@ -273,7 +272,7 @@ fn what_is_no_cluster_is_said() {
     let folder = std::env::temp_dir().join(format!("loadgen-cluster-none-{}", std::process::id()));
     fs::create_dir_all(&folder).unwrap();
     let mut command = Command::new("redis-server");
-    let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let port = test_peers::free_port();
     command.args(["--bind", "127.0.0.1", "--save", "", "--port", &port.to_string(), "--dir"]).arg(&folder);
     let child = command.stdout(Stdio::null()).spawn().unwrap();
     let nodes = Nodes { nodes: vec![Node { child, port, bus: 0 }], folder };

@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::io::{BufRead as _, BufReader};
-use std::net::{TcpListener, TcpStream};
+use std::net::TcpStream;
 use std::path::Path;
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::thread;
@@ -195,7 +195,7 @@ fn command_lines_of_ghz() {
 
 /// nghttpd serves a folder; it cannot choose its port, so one that was free a moment ago is given.
 fn nghttpd(folder: &Path) -> Option<Peer> {
-    let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let port = test_peers::free_port();
     let mut command = Command::new("nghttpd");
     command.args(["--no-tls", "--address=127.0.0.1", "--htdocs"]).arg(folder).arg(port.to_string());
     let child = match command.stdin(Stdio::null()).stdout(Stdio::null()).spawn() {

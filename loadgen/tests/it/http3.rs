@@ -1,7 +1,7 @@
 //! HTTP/3 against genuine servers: quic-go's, and our own.
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
-use std::net::{TcpListener, TcpStream};
+use std::net::{SocketAddr, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::thread;
@@ -119,7 +119,7 @@ fn our_server_counts_the_same() {
     }
     let made = rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap();
     let (cert, key) = (File::new("cert", &made.cert.pem()), File::new("key", &made.signing_key.serialize_pem()));
-    let metrics = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let metrics = SocketAddr::from(([127, 0, 0, 1], test_peers::free_port()));
     let mut command = Command::new(program);
     command.args(["--listen", "127.0.0.1:0", "--tls-listen", "127.0.0.1:0", "--metrics-listen", &metrics.to_string()]);
     command.args(["--tls-cert", cert.path(), "--tls-key", key.path(), "--http3"]);

@@ -11,7 +11,7 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use super::support::process::{Process, ask};
 use super::support::resp::Value;
-use super::support::{Stopped, free_port, until};
+use super::support::{Stopped, until};
 
 const DUMP: &str = "dump.rdb";
 const LONG: usize = 4096;
@@ -238,7 +238,7 @@ fn who_ends_the_process_that_stands_for_a_snapshot_ends_the_snapshot() {
 /// The process that stands for a snapshot does not keep the port of a killed server, however little CPU time it gets.
 #[test]
 fn a_server_that_is_killed_as_it_saves_starts_again() {
-    let port = free_port().to_string();
+    let port = test_peers::free_port().to_string();
     let mut server =
         Process::start("killed-saving", &[("port", &port), ("save", ""), ("rdb-key-save-delay", "1000000")]);
     let over = AtomicBool::new(false);

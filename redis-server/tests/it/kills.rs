@@ -15,7 +15,7 @@ use test_peers::skip;
 
 use super::support::process::{Process, ask};
 use super::support::resp::{Value, parse, request};
-use super::support::{Random, free_port, until};
+use super::support::{Random, until};
 
 const WRITERS: usize = 8;
 /// Rounds after which all is thrown away, so that looking at everything stays affordable.
@@ -409,7 +409,7 @@ fn nothing_that_was_acknowledged_is_lost_with_the_process() {
 #[test]
 fn nothing_that_a_replica_acknowledged_is_lost_with_the_primary() {
     for (seed, appendfsync) in ["no", "everysec", "always"].into_iter().enumerate() {
-        let port = free_port().to_string();
+        let port = test_peers::free_port().to_string();
         let served = [&settings(appendfsync)[..], &[("port", &port), ("repl-diskless-sync-delay", "0")]].concat();
         let server = Process::start(&format!("kills-primary-{appendfsync}"), &served);
         let following = format!("127.0.0.1 {port}");

@@ -6,8 +6,6 @@ use std::path::Path;
 use redis::Commands as _;
 use redis_server::test::Server;
 
-use super::support::free_port;
-
 fn connect(server: &Server) -> redis::Connection {
     redis::Client::open(server.url()).unwrap().get_connection().unwrap()
 }
@@ -56,7 +54,7 @@ fn a_dropped_server_has_ended() {
 
 #[test]
 fn a_cluster_s_node_leaves_nothing_behind() {
-    let bus = free_port().to_string();
+    let bus = test_peers::free_port().to_string();
     let server = Server::with(&[("cluster-enabled", "yes"), ("cluster-port", &bus)]).unwrap();
     let mut client = connect(&server);
     let () = redis::cmd("CLUSTER").arg("ADDSLOTSRANGE").arg(0).arg(16383).query(&mut client).unwrap();

@@ -8,7 +8,7 @@ use super::cluster::Node;
 use super::moves;
 use super::support::process::{Process, ask};
 use super::support::resp::request;
-use super::support::{free_port, until};
+use super::support::until;
 
 const DEBUG: (&str, &str) = ("enable-debug-command", "yes");
 const SIGABRT: i32 = 6;
@@ -215,10 +215,10 @@ fn a_load_that_panics_ends_the_process() {
 
 /// A primary and its replica.
 fn pair(name: &str) -> [Process; 2] {
-    let port = free_port().to_string();
+    let port = test_peers::free_port().to_string();
     let primary = [DEBUG, ("port", port.as_str()), ("repl-diskless-sync-delay", "0"), ("save", "")];
     let primary = Process::start(&format!("threads-{name}-primary"), &primary);
-    let port_of_replica = free_port().to_string();
+    let port_of_replica = test_peers::free_port().to_string();
     let settings = [DEBUG, ("port", port_of_replica.as_str()), ("save", "")];
     let replica = Process::start(&format!("threads-{name}-replica"), &settings);
     say(&replica, &format!("REPLICAOF 127.0.0.1 {port}"));

@@ -379,7 +379,7 @@ fn a_client_without_tls_is_told_to_the_log() {
     let file = |name: &str| folder.join(name).display().to_string();
     Identity::new(&file("cert.pem"), &file("key.pem"));
     // One that was free a moment ago nearly always still is.
-    let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let port = test_peers::free_port();
     let settings = [
         ("tls-port", &*port.to_string()),
         ("bind", "127.0.0.1"),

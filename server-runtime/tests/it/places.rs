@@ -66,7 +66,7 @@ fn several_places_at_once() {
     let folder = Folder::new("several");
     let path = folder.file("echo.sock");
     // A free port, used twice: all of IPv4 and, beside it, the dual-stack wildcard.
-    let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let port = test_peers::free_port();
     let listen = [format!("0.0.0.0:{port}"), format!("unix:{}", path.display()), format!("[::]:{port}")];
     let running = serve(Options { listen: listen.iter().map(|place| place.parse().unwrap()).collect(), ..options() });
     assert_eq!(running.local_addrs().len(), 2);

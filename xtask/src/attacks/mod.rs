@@ -16,7 +16,7 @@ mod http3;
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::net::{SocketAddr, TcpListener};
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Barrier;
@@ -283,7 +283,7 @@ impl Setting {
         let certified = rcgen::generate_simple_self_signed(["localhost".to_owned()])?;
         fs::write(folder.join("cert.pem"), certified.cert.pem())?;
         fs::write(folder.join("key.pem"), certified.signing_key.serialize_pem())?;
-        let port = free_port()?;
+        let port = test_peers::free_port();
         let redis = programs.join("redis-server").display().to_string();
         let redis = command(&redis, &["--port", &port.to_string(), "--save", "", "--appendonly", "no"]);
         Ok(Self { redis: Server::start(&redis, port, &folder)?, programs, folder })
@@ -313,7 +313,7 @@ impl Setting {
     }
 
     fn server(&self, speech: Speech) -> Result<Server> {
-        let port = free_port()?;
+        let port = test_peers::free_port();
         let listen = format!("{}127.0.0.1:{port}", if speech == Speech::Http3 { "tls:" } else { "" });
         let redis = format!("127.0.0.1:{}", self.redis.port());
         let root = self.folder.join("root").display().to_string();
@@ -344,10 +344,6 @@ fn command(program: &str, arguments: &[&str]) -> Vec<String> {
 
 fn is_there(port: u16) -> bool {
     std::net::TcpStream::connect(("127.0.0.1", port)).is_ok()
-}
-
-fn free_port() -> Result<u16> {
-    Ok(TcpListener::bind("127.0.0.1:0")?.local_addr()?.port())
 }
 
 impl Drop for Setting {

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use anyhow::{Context, Result};
 
-use crate::process::{Server, free_port};
+use crate::process::Server;
 
 /// A server by name and command line.
 #[derive(Clone, Debug)]
@@ -40,7 +40,7 @@ pub(crate) fn memory_only(port: u16) -> [String; 8] {
 impl Subject {
     /// Starts the server on a free port in a folder of its own.
     pub(super) fn start(&self, pin: Option<&Pinning>, parent: &Path) -> Result<Server> {
-        let port = free_port()?;
+        let port = test_peers::free_port();
         let pinned = pin.into_iter().flat_map(|Pinning(cores)| ["taskset", "-c", cores].map(str::to_owned));
         let command: Vec<String> = pinned.chain(self.command_line(port)?).collect();
         Server::start(&command, port, parent).with_context(|| format!("subject {}", self.name))

@@ -11,7 +11,7 @@ use super::grammar::Request;
 use super::reply::Reply;
 use super::rules::Follower;
 use super::table::SETTINGS;
-use crate::process::{Server, free_port};
+use crate::process::Server;
 
 /// Commands sent at once: enough to hide the way there and back, few enough for the sockets to hold their replies.
 const BATCH: usize = 64;
@@ -79,7 +79,7 @@ pub(super) struct Difference {
 /// # Errors
 /// There is no free port.
 pub(super) fn command(program: &Program, more: &[&str]) -> Result<(Vec<String>, u16)> {
-    let port = free_port()?;
+    let port = test_peers::free_port();
     let mut command = vec![program.path.display().to_string(), "--bind".to_owned(), "127.0.0.1".to_owned()];
     command.extend(["--port".to_owned(), port.to_string()]);
     command.extend(ARGUMENTS.iter().chain(program.settings).chain(more).map(|word| (*word).to_owned()));

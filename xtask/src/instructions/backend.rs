@@ -7,7 +7,7 @@ use std::path::Path;
 use anyhow::{Context, Result, ensure};
 
 use crate::compare::memory_only;
-use crate::process::{Server, free_port};
+use crate::process::Server;
 
 /// A genuine Redis in which the key `foo` is `bar`.
 pub(super) struct Backend {
@@ -22,7 +22,7 @@ impl Backend {
     /// # Errors
     /// When redis-server is not installed or does not start.
     pub(super) fn start(folder: &Path) -> Result<Self> {
-        let port = free_port()?;
+        let port = test_peers::free_port();
         let mut command = vec!["redis-server".to_owned()];
         command.extend(memory_only(port));
         let server = Server::start(&command, port, folder)?;

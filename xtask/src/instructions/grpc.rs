@@ -9,7 +9,7 @@ use anyhow::{Result, ensure};
 use super::h2::{Client, Method};
 use super::profile::{PARTS, by_crate, total};
 use super::{Options, callgrind, control, dumped};
-use crate::process::{Server, free_port, words};
+use crate::process::{Server, words};
 use crate::programs;
 
 /// Replies of a stream.
@@ -55,7 +55,7 @@ fn answers(port: u16) -> bool {
 
 /// The figures of one server.
 fn server(options: &Options, folder: &Path, server_command: &str) -> Result<String> {
-    let port = free_port()?;
+    let port = test_peers::free_port();
     let (output, mut command) = callgrind(folder, port);
     // Symbols as they are: `profile` reads them.
     command.push("--demangle=no".to_owned());

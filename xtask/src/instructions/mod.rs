@@ -17,7 +17,7 @@ use clap::Args;
 
 use crate::compare::memory_only;
 use crate::load::{Connection, Request};
-use crate::process::{Server, free_port, run_quietly};
+use crate::process::{Server, run_quietly};
 use crate::programs;
 use backend::Backend;
 
@@ -73,7 +73,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     if options.grpc {
         return grpc::run(options, &folder);
     }
-    let port = free_port()?;
+    let port = test_peers::free_port();
     let server_command =
         options.server.clone().unwrap_or_else(|| crate::workspace::shipped_server().display().to_string());
     let (output, mut command) = callgrind(&folder, port);
@@ -83,7 +83,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     command.extend(["--set-proc-title", "no"].map(String::from));
     if options.cluster {
         command.extend(["--cluster-enabled", "yes", "--cluster-port"].map(String::from));
-        command.push(free_port()?.to_string());
+        command.push(test_peers::free_port().to_string());
     }
     let server = Server::start(&command, port, &folder)?;
 
@@ -131,7 +131,7 @@ fn answers(port: u16) -> bool {
 fn http(options: &Options, folder: &Path) -> Result<()> {
     let program = programs::ours("http-server")?;
     let backend = Backend::start(folder).inspect_err(|error| println!("left out: /get: {error:#}")).ok();
-    let port = free_port()?;
+    let port = test_peers::free_port();
     let (output, mut command) = callgrind(folder, port);
     command.push(program.display().to_string());
     command.extend(["--workers", "1", "--listen"].map(String::from));

@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 
-use crate::process::{Server, free_port};
+use crate::process::Server;
 use crate::programs::{Compared, result_of};
 pub(crate) use client::{Client, request};
 use disturbance::{ALL, Disturbance};
@@ -131,7 +131,7 @@ fn measure(
     loadgen: &Path,
     folder: &Path,
 ) -> Result<Row> {
-    let port = free_port()?;
+    let port = test_peers::free_port();
     let mut command = command.to_vec();
     command.extend(["--port".to_owned(), port.to_string()]);
     let server = Server::start(&command, port, folder)?;

@@ -6,7 +6,7 @@ use anyhow::{Result, ensure};
 
 use super::{Figures, Plot, Subject};
 use crate::isolation::Client;
-use crate::process::{Server, free_port};
+use crate::process::Server;
 
 const APPEND: [&str; 4] = ["--appendonly", "yes", "--appendfsync", "no"];
 
@@ -34,7 +34,7 @@ pub(super) fn measure(subject: &Subject, _: &mut Plot) -> Result<Figures> {
 fn again(subject: &Subject, mut server: Server, leave: &str, more: &[&str]) -> Result<f64> {
     let mut client = Client::connect(server.port())?;
     client.send(&["SHUTDOWN", leave])?;
-    let port = free_port()?;
+    let port = test_peers::free_port();
     server.start_again(&subject.command(port, more), port)?;
     let log = fs::read_to_string(server.folder().join("log"))?;
     let of = |line: &str| -> Option<f64> {

@@ -15,7 +15,7 @@ use anyhow::{Context, Result};
 use loadgen::compare::Machine;
 use serde_json::Value;
 
-use crate::process::{Server, free_port};
+use crate::process::Server;
 use crate::programs::{Compared, result_of};
 use record::Topic;
 
@@ -69,7 +69,7 @@ impl Subject {
     }
 
     fn start(&self, more: &[&str]) -> Result<Server> {
-        let port = free_port()?;
+        let port = test_peers::free_port();
         Server::start(&self.command(port, more), port, &self.folder)
     }
 

@@ -7,7 +7,7 @@ use anyhow::Result;
 
 use super::command;
 use super::runner::{Against, Runner};
-use crate::process::{Server, free_port};
+use crate::process::Server;
 
 /// Where Debian installs Redis' server.
 pub(super) const GENUINE: &str = "/usr/bin/redis-server";
@@ -38,7 +38,7 @@ pub(super) fn of(
     let outcome = if let Some(against) = started {
         runner.run(unit, against, &[])?
     } else {
-        let port = free_port()?;
+        let port = test_peers::free_port();
         let server = Server::start(&command(program, port, &[]), port, runner.cache())?;
         runner.run(unit, Against::Port(server.port()), &[])?
     };

@@ -26,7 +26,7 @@ use std::thread;
 use anyhow::{Result, anyhow, bail};
 use clap::Args;
 
-use crate::process::{Server, answers, free_port};
+use crate::process::{Server, answers};
 use baseline::Baseline;
 use known::Known;
 use nodes::Nodes;
@@ -238,7 +238,7 @@ impl Subject {
         let (port, _server) = match self {
             Self::Running(port) => (*port, None),
             Self::Fresh { program, settings, folder } => {
-                let port = free_port()?;
+                let port = test_peers::free_port();
                 (port, Some(Server::start(&command(program, port, settings), port, folder)?))
             }
         };

@@ -37,7 +37,7 @@ fn tls() {
     let issued = rcgen::generate_simple_self_signed(vec!["localhost".to_owned(), "127.0.0.1".to_owned()]).unwrap();
     let cert = folder.file("cert.pem", &issued.cert.pem());
     let key = folder.file("key.pem", &issued.signing_key.serialize_pem());
-    let port = free_port().to_string();
+    let port = test_peers::free_port().to_string();
     let speaks_tls = Command::new("redis-server").args(["--tls-port", "0", "--version"]).output().is_ok();
     if !speaks_tls {
         eprintln!("skipped: no redis-server is installed");
@@ -55,8 +55,4 @@ fn tls() {
     let answer = front.get("/v1/PING");
     assert_eq!(answer.status, 502, "{}", answer.text());
     assert!(answer.text().contains("Redis is away"), "{}", answer.text());
-}
-
-fn free_port() -> u16 {
-    std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
 }

@@ -11,7 +11,7 @@ use test_peers::{Kit, kit, printed};
 
 use crate::support::genuine::Genuine;
 use crate::support::server::{Client, Server};
-use crate::support::{PATIENCE, free_port, until};
+use crate::support::{PATIENCE, until};
 
 const CELERY: Kit = kit! {
     name: "redis-celery",
@@ -108,7 +108,7 @@ impl Running {
 
 /// A folder of its own for what a program writes.
 pub(super) fn folder_for(name: &str) -> PathBuf {
-    let folder = std::env::temp_dir().join(format!("{name}-{}-{}", std::process::id(), free_port()));
+    let folder = std::env::temp_dir().join(format!("{name}-{}-{}", std::process::id(), test_peers::free_port()));
     fs::create_dir_all(&folder).unwrap();
     folder
 }
@@ -204,7 +204,7 @@ fn redis_exporter() {
         ] {
             client.ask(line);
         }
-        let port = free_port();
+        let port = test_peers::free_port();
         let mut exporter = program(&folder, "usr/bin/prometheus-redis-exporter");
         exporter
             .args(["--web.listen-address", &format!("127.0.0.1:{port}"), "--redis.addr", &format!("redis://{addr}")])
@@ -253,7 +253,8 @@ fn connect(port: u16) -> Client {
 fn haproxy() {
     let Some(folder) = DEBIAN.installed() else { return };
     let (ours, genuine) = on_both(|addr| {
-        let (front, stats, own) = (free_port(), free_port(), folder_for("haproxy"));
+        let [front, stats] = [(); 2].map(|()| test_peers::free_port());
+        let own = folder_for("haproxy");
         let config = format!(
             "defaults\n mode tcp\n timeout connect 5s\n timeout client 30s\n timeout server 30s\n option redis-check\n\
              frontend front\n bind 127.0.0.1:{front}\n default_backend back\n\
@@ -278,13 +279,13 @@ fn haproxy() {
 fn nutcracker() {
     let Some(folder) = DEBIAN.installed() else { return };
     let (ours, genuine) = on_both(|addr| {
-        let (port, own) = (free_port(), folder_for("nutcracker"));
+        let (port, own) = (test_peers::free_port(), folder_for("nutcracker"));
         let config = format!(
             "alpha:\n  listen: 127.0.0.1:{port}\n  redis: true\n  hash: fnv1a_64\n  distribution: ketama\n  servers:\n   - {addr}:1\n"
         );
         fs::write(own.join("nutcracker.yml"), config).unwrap();
         let mut nutcracker = program(&folder, "usr/sbin/nutcracker");
-        nutcracker.args(["--stats-addr", "127.0.0.1", "--stats-port", &free_port().to_string()]);
+        nutcracker.args(["--stats-addr", "127.0.0.1", "--stats-port", &test_peers::free_port().to_string()]);
         nutcracker.arg("--conf-file").arg(own.join("nutcracker.yml")).arg("--output").arg(own.join("log"));
         let _nutcracker = Running::start(nutcracker);
         let mut client = connect(port);
@@ -315,7 +316,7 @@ fn nutcracker() {
 fn syslog_ng() {
     let Some(folder) = DEBIAN.installed() else { return };
     let (ours, genuine) = on_both(|addr| {
-        let (port, own) = (free_port(), folder_for("syslog-ng"));
+        let (port, own) = (test_peers::free_port(), folder_for("syslog-ng"));
         let redis = format!(
             "redis(host(\"127.0.0.1\") port({}) command(\"HINCRBY\", \"seen\", \"${{MESSAGE}}\", \"1\"))",
             addr.port()

@@ -7,7 +7,12 @@ use super::*;
 fn waitaof_counts_disks() {
     let first = Process::start(
         "waitaof-primary",
-        &[("port", &free_port().to_string()), ("save", ""), ("appendonly", "yes"), ("repl-diskless-sync-delay", "0")],
+        &[
+            ("port", &test_peers::free_port().to_string()),
+            ("save", ""),
+            ("appendonly", "yes"),
+            ("repl-diskless-sync-delay", "0"),
+        ],
     );
     let port = field(&ask(&mut first.connect(), &["INFO", "server"]), "tcp_port");
     let target = format!("127.0.0.1 {port}");

@@ -189,7 +189,7 @@ fn ours_needs_one_snapshot_of_ours() {
 /// A transaction on either side that cuts the link and goes on is one moment to whoever comes back.
 #[test]
 fn a_transaction_that_cuts_the_link_is_over_before_it_is_resumed() {
-    let port = free_port().to_string();
+    let port = test_peers::free_port().to_string();
     let settings = [("port", &*port), ("save", ""), ("repl-diskless-sync-delay", "0"), ("enable-debug-command", "yes")];
     let first = Process::start("cutting-primary", &settings);
     let target = format!("127.0.0.1 {port}");

@@ -10,7 +10,7 @@ fn info(server: &Process, section: &str, name: &str) -> String {
 #[test]
 fn a_restarted_empty_primary_does_not_empty_its_replicas() {
     for load in ["disabled", "swapdb"] {
-        let port = free_port().to_string();
+        let port = test_peers::free_port().to_string();
         let settings = [("port", &*port), ("save", ""), ("repl-diskless-sync-delay", "0")];
         let mut first = Process::start(&format!("emptied-{load}"), &settings);
         let target = format!("127.0.0.1 {port}");

@@ -28,7 +28,7 @@ use super::support::genuine::Genuine;
 use super::support::process::{Process, ask, try_ask};
 use super::support::resp::Value;
 use super::support::server::{Client, Server};
-use super::support::{Random, Stopped, free_port, until, within};
+use super::support::{Random, Stopped, until, within};
 use super::windows;
 
 /// Commands of a writer.

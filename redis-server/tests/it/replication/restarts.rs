@@ -71,7 +71,7 @@ fn connections_to(port: &str) -> usize {
 /// The link is gone when REPLICAOF is answered, so whoever asks the primary then does not see a replica that has left.
 #[test]
 fn a_replica_leaves_at_once() {
-    let port = free_port().to_string();
+    let port = test_peers::free_port().to_string();
     let first = Process::start("left-primary", &[("port", &port), ("save", ""), ("repl-diskless-sync-delay", "0")]);
     let replica = Process::start("leaving-replica", &[("save", "")]);
     let (mut here, mut there) = (first.connect(), replica.connect());
@@ -105,7 +105,7 @@ fn the_log_tells_the_role() {
 /// A primary that has saved everything takes its replicas back under a new name; what has expired meanwhile goes there too.
 #[test]
 fn a_restarted_primary_takes_its_replicas_back() {
-    let port = free_port().to_string();
+    let port = test_peers::free_port().to_string();
     let settings = [("port", &*port), ("save", "3600 1"), ("repl-diskless-sync-delay", "0")];
     let mut first = Process::start("restarted-primary", &settings);
     let Some(mut genuine) = follower(port.parse().unwrap(), &[]) else { return };
@@ -141,7 +141,7 @@ fn a_restarted_primary_takes_its_replicas_back() {
 /// A server that ends waits for replicas that have not got everything, and writes wait with it; SHUTDOWN ABORT takes that back.
 #[test]
 fn who_ends_waits_for_lagging_replicas() {
-    let port = free_port().to_string();
+    let port = test_peers::free_port().to_string();
     let settings = [("port", &*port), ("save", "3600 1"), ("repl-diskless-sync-delay", "0")];
     let mut first = Process::start("lagging", &settings);
     let Some(mut genuine) = follower(port.parse().unwrap(), &[]) else { return };
@@ -247,7 +247,7 @@ fn a_restarted_replica_goes_on_from_its_append_only_file() {
 
 #[test]
 fn a_restarted_primary_with_an_append_only_file_takes_its_replicas_back() {
-    let port = free_port().to_string();
+    let port = test_peers::free_port().to_string();
     let settings = [("port", &*port), ("save", ""), ("appendonly", "yes"), ("repl-diskless-sync-delay", "0")];
     let mut first = Process::start("primary-with-aof", &settings);
     let Some(mut genuine) = follower(port.parse().unwrap(), &[]) else { return };

@@ -17,7 +17,7 @@ struct Sentinel {
 impl Sentinel {
     /// One that watches the primary on this port; `None`, and a line that says so, where there is no genuine server.
     fn of(primary: u16) -> Option<Self> {
-        let port = free_port();
+        let port = test_peers::free_port();
         let folder = std::env::temp_dir().join(format!("sentinel-{port}-{}", std::process::id()));
         fs::create_dir_all(&folder).unwrap();
         let text = format!(
@@ -69,7 +69,7 @@ struct Watched {
 
 impl Watched {
     fn start(name: &str) -> Option<Self> {
-        let (first_port, second_port) = (free_port().to_string(), free_port().to_string());
+        let [first_port, second_port] = [(); 2].map(|()| test_peers::free_port().to_string());
         let target = format!("127.0.0.1 {first_port}");
         let server = |which: &str, settings: &[(&str, &str)]| {
             let all = [&[("save", ""), ("repl-diskless-sync-delay", "0")], settings].concat();

@@ -7,7 +7,7 @@ use super::{ask, find, ids, run, words};
 use crate::support::process::Process;
 use crate::support::resp::Value;
 use crate::support::server::{Client, Server};
-use crate::support::{free_port, until};
+use crate::support::until;
 
 const CREATE: &[&str] = &[
     "FT.CREATE h ON HASH PREFIX 1 d: SCHEMA t TEXT n NUMERIC SORTABLE g TAG",
@@ -136,7 +136,7 @@ fn queries_inside_of_transactions_and_scripts() {
 
 #[test]
 fn evicted_documents_are_gone() {
-    let port = free_port().to_string();
+    let port = test_peers::free_port().to_string();
     let _process = Process::start("search-evicted", &[("port", &port)]);
     let client = &mut Client::connect(([127, 0, 0, 1], port.parse().unwrap()).into());
     fill(client);

@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::io::Write;
-use std::net::{SocketAddr, TcpListener};
+use std::net::SocketAddr;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -148,7 +148,7 @@ impl Genuine {
     pub(crate) fn listen(&mut self) -> SocketAddr {
         // It cannot be asked for any free port: one that was free a moment ago nearly always still is.
         let addr = (0..100).find_map(|_| {
-            let addr = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+            let addr = SocketAddr::from(([127, 0, 0, 1], test_peers::free_port()));
             let listens = self.ask(&["CONFIG", "SET", "port", &addr.port().to_string()]);
             (!listens.is_error()).then_some(addr)
         });

@@ -6,9 +6,8 @@ pub(crate) mod recorded;
 pub(crate) mod resp;
 pub(crate) mod server;
 
-use std::net::TcpListener;
+use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
-use std::sync::atomic::{AtomicBool, AtomicU32};
 use std::time::{Duration, Instant};
 
 /// How long anything may take before a test gives up: long for a busy machine, short for who waits for a result.
@@ -37,18 +36,6 @@ impl Drop for Stopped<'_> {
     fn drop(&mut self) {
         self.0.store(true, Relaxed);
     }
-}
-
-/// A free port below the range of outgoing connections. A port of that range may be taken when a server starts there
-/// again, even by a replica's own attempt to connect to that server.
-pub(crate) fn free_port() -> u16 {
-    const FIRST: u32 = 10_000;
-    const COUNT: u32 = 22_000;
-    static TAKEN: AtomicU32 = AtomicU32::new(0);
-    let of_this_process = std::process::id().wrapping_mul(97);
-    let next = || FIRST + of_this_process.wrapping_add(TAKEN.fetch_add(1, Relaxed)) % COUNT;
-    let mut ports = std::iter::repeat_with(|| u16::try_from(next()).unwrap());
-    ports.find(|port| TcpListener::bind(("127.0.0.1", *port)).is_ok()).unwrap()
 }
 
 /// A small generator of random numbers (xorshift64*), the same on every run.

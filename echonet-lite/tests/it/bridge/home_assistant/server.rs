@@ -1,7 +1,7 @@
 //! A genuine Home Assistant, installed by pip, that is set up by its own API.
 
 use std::io::{Read, Write};
-use std::net::{TcpListener, TcpStream};
+use std::net::TcpStream;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::thread;
