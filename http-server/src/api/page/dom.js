@@ -32,6 +32,16 @@ export async function attempt(action) {
   }
 }
 
+/** For a place that shows the latest of several answers: waits for an answer, and draws it unless a later one is awaited by then. */
+export function latest(draw) {
+  let turns = 0;
+  return async (answer) => {
+    const mine = ++turns;
+    const outcome = await answer;
+    if (mine === turns) draw(outcome);
+  };
+}
+
 /** A text in the status line, which screen readers read out. */
 export function announce(text, isBad = false) {
   $("status").textContent = text;

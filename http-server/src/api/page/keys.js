@@ -108,17 +108,20 @@ class Scan {
     }
   }
 
+  /** A later search may end this one during each `await`, so none stands behind the check of `stopped`. */
   async load() {
     const began = performance.now();
     const spent = () => performance.now() - began;
     const found = [];
     const each = this.options.length > 0 ? LOOK_AT : PAGE;
+    let total;
     do {
       const [reply] = await ask([["SCAN", this.cursor, ...this.options, "COUNT", each]]);
+      total = await this.total();
       if (this.stopped) return;
       if (reply.kind === "error") throw new Error(reply.value);
       this.cursor = asText(reply.value[0]);
-      this.scanned = Math.min(this.scanned + each, await this.total());
+      this.scanned = Math.min(this.scanned + each, total);
       found.push(...items(reply.value[1]).map(asBytes).filter((key) => this.isNew(key)));
     } while (this.cursor !== "0" && found.length < PAGE && spent() < PATIENCE);
     this.waits = this.cursor !== "0" && found.length < PAGE;
@@ -127,7 +130,7 @@ class Scan {
     list.drawNow();
     const ms = Math.round(spent());
     $("keys-status").dataset.ms = ms;
-    const all = this.cursor === "0" ? "" : `, ${count(this.scanned)} of ${count(await this.total())} looked at`;
+    const all = this.cursor === "0" ? "" : `, ${count(this.scanned)} of ${count(total)} looked at`;
     status(`${count(list.items.length)} keys${all}, ${ms} ms`, this.waits);
   }
 

@@ -2,7 +2,7 @@
 
 import { ask, run } from "./api.js";
 import { count, shown, split } from "./bytes.js";
-import { $, attempt, button, el, note, table } from "./dom.js";
+import { $, attempt, button, el, latest, note, table } from "./dom.js";
 import { asBytes, asNumber, asText, fields, items } from "./resp.js";
 import { pairList } from "./text.js";
 
@@ -37,16 +37,22 @@ export async function showSearch() {
   $("index-facts").replaceChildren(note(list.kind === "error" ? list.value : "The server has no search index."));
 }
 
-async function describe() {
-  const facts = fields(await run("FT.INFO", $("index").value));
+function describe() {
+  showHits([]);
+  return showFacts(run("FT.INFO", $("index").value));
+}
+
+const showFacts = latest((reply) => {
+  const facts = fields(reply);
   const attributes = items(facts.get("attributes")).map(attribute);
   const rows = FIGURES.filter((name) => facts.has(name)).map((name) => [name, asText(facts.get(name))]);
   $("index-facts").replaceChildren(
     table(["Field", "Name in queries", "Type"], attributes),
     el("details", {}, el("summary", { textContent: "Figures" }), table(["Fact", "Value"], rows)),
   );
-  $("hits").replaceChildren();
-}
+});
+
+const showHits = latest((parts) => $("hits").replaceChildren(...parts));
 
 /** A field of an index; RESP2 has flags without a value behind the pairs. */
 function attribute(reply) {
@@ -55,7 +61,9 @@ function attribute(reply) {
 }
 
 /** Shows a page of hits. The first word of the line is the query, options follow it. */
-async function find(start) {
+const find = (start) => showHits(hitsFrom(start));
+
+async function hitsFrom(start) {
   const args = split($("query").elements.query.value || "*");
   const index = $("index").value;
   const reply = await run("FT.SEARCH", index, ...args, "LIMIT", start, PAGE);
@@ -67,7 +75,7 @@ async function find(start) {
   const parts = [note(`${count(total)} hits`), table(["Key", "Fields"], hits.map(cells))];
   if (start > 0) parts.push(button("Previous", () => find(start - PAGE)));
   if (start + PAGE < total) parts.push(button("Next", () => find(start + PAGE)));
-  $("hits").replaceChildren(...parts);
+  return parts;
 }
 
 function ofMap(reply) {

@@ -2,7 +2,7 @@
 
 import { ask, run } from "./api.js";
 import { argument, count, decode, duration, size } from "./bytes.js";
-import { $, attempt, button, el, failure, note, table } from "./dom.js";
+import { $, attempt, button, el, failure, latest, note, table } from "./dom.js";
 import { Plot } from "./plot.js";
 import { asBytes, asNumber, asText, items, pairs } from "./resp.js";
 
@@ -89,14 +89,8 @@ const halves = (text, sign) => [text.slice(0, text.indexOf(sign)), text.slice(te
 /** The lines of a reply, whose ends `asText` would escape. */
 const asTextLines = (reply) => (decode(asBytes(reply)) ?? "").split(/\r?\n/);
 
-async function open(view) {
-  const panel = $("server-view");
-  try {
-    panel.replaceChildren(...(await view()));
-  } catch (error) {
-    panel.replaceChildren(failure(error));
-  }
-}
+const showView = latest((parts) => $("server-view").replaceChildren(...parts));
+const open = (view) => showView(view().catch((error) => [failure(error)]));
 
 async function info() {
   const sections = [];
