@@ -46,7 +46,7 @@ impl HomeAssistant {
         let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("home-assistant-{name}"));
         let _ = std::fs::remove_dir_all(&folder);
         std::fs::create_dir_all(folder.join(".storage")).unwrap();
-        let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        let port = test_peers::free_port();
         let text = std::fs::read_to_string(kit.join("configuration.yaml")).unwrap();
         std::fs::write(folder.join("configuration.yaml"), text.replace("PORT", &port.to_string())).unwrap();
         // All steps but that of the user: they would set up integrations that reach out.
@@ -72,11 +72,19 @@ impl HomeAssistant {
     /// The warnings and errors of its log that concern MQTT or the bridge; prints the others.
     pub(super) fn complaints(&self) -> Vec<String> {
         let log = std::fs::read_to_string(self.folder.join("home-assistant.log")).unwrap();
-        let lines = log.lines().filter(|line| line.contains(" WARNING ") || line.contains(" ERROR "));
-        let concerns = |line: &&str| ["mqtt", "echonet"].iter().any(|word| line.to_lowercase().contains(word));
-        let (ours, others): (Vec<_>, Vec<_>) = lines.partition(concerns);
-        println!("{} other lines in the log: {others:#?}", others.len());
-        ours.into_iter().map(str::to_owned).collect()
+        // A traceback follows the line that it belongs to.
+        let mut entries: Vec<String> = Vec::new();
+        for line in log.lines() {
+            match entries.last_mut() {
+                Some(last) if !line.starts_with("20") => *last += &format!(" / {line}"),
+                _ => entries.push(line.to_owned()),
+            }
+        }
+        entries.retain(|entry| entry.contains(" WARNING ") || entry.contains(" ERROR "));
+        let concerns = |entry: &String| ["mqtt", "echonet"].iter().any(|word| entry.to_lowercase().contains(word));
+        let (ours, others): (Vec<_>, Vec<_>) = entries.into_iter().partition(concerns);
+        println!("{} other entries in the log: {others:#?}", others.len());
+        ours
     }
 
     /// The registry of entities or devices.
