@@ -107,6 +107,10 @@ pub(crate) struct VectorQuery {
     pub(crate) near: Near,
     /// The property that the distance becomes.
     pub(crate) yields: Option<String>,
+    /// An attribute was given that HNSW alone has.
+    pub(crate) of_hnsw: bool,
+    /// An attribute was given that SVS-VAMANA alone has.
+    pub(crate) of_vamana: bool,
 }
 
 /// The vectors that are near enough.

@@ -1,4 +1,4 @@
-//! Vectors by number: the nearest ones by distance, exact (FLAT) or approximate (HNSW).
+//! Vectors by number: the nearest ones by distance, exact (FLAT) or approximate (HNSW, and SVS-VAMANA by the same graph).
 //!
 //! ```
 //! use query_engine::vector::{Algorithm, ElementType, Metric, Nearest, VectorIndex, VectorOptions};
@@ -38,6 +38,9 @@ pub const MAX_DIMENSIONS: usize = 32_768;
 /// The most links per node that may be asked for.
 pub const MAX_M: usize = 512;
 
+/// The most links per node of SVS-VAMANA that may be asked for: the graph keeps twice [`MAX_M`] on its lowest level.
+pub const MAX_DEGREE: usize = 2 * MAX_M;
+
 /// The most candidates of an insertion that may be asked for.
 pub const MAX_EF_CONSTRUCTION: usize = 4096;
 
@@ -69,6 +72,26 @@ pub enum Algorithm {
         /// How far beyond its radius, relative to it, a range query walks (EPSILON).
         epsilon: f64,
     },
+    /// The parameters of SVS-VAMANA. The index is that of [`Algorithm::Hnsw`] whose lowest level has as many links: it finds what a graph of one
+    /// level finds, and vectors are kept whole, so distances are exact.
+    Vamana {
+        /// The most links of a node (GRAPH_MAX_DEGREE).
+        degree: usize,
+        /// Candidates that an insertion looks at (CONSTRUCTION_WINDOW_SIZE).
+        construction_window: usize,
+        /// Candidates that a query keeps, at least its k (SEARCH_WINDOW_SIZE).
+        search_window: usize,
+        /// How far beyond its radius, relative to it, a range query walks (EPSILON).
+        epsilon: f64,
+    },
+}
+
+/// A graph's parameters in the terms of HNSW.
+struct Walk {
+    m: usize,
+    ef_construction: usize,
+    ef_runtime: usize,
+    epsilon: f64,
 }
 
 impl Algorithm {
@@ -76,6 +99,24 @@ impl Algorithm {
     pub const FLAT: Self = Self::Flat { block_size: BLOCK_SIZE };
     /// HNSW with RediSearch's defaults.
     pub const HNSW: Self = Self::Hnsw { m: 16, ef_construction: 200, ef_runtime: 10, epsilon: 0.01 };
+    /// SVS-VAMANA with RediSearch's defaults.
+    pub const VAMANA: Self = Self::Vamana { degree: 32, construction_window: 200, search_window: 10, epsilon: 0.01 };
+
+    /// The parameters of the graph; `None` if the algorithm has none.
+    fn walk(self) -> Option<Walk> {
+        match self {
+            Self::Flat { .. } => None,
+            Self::Hnsw { m, ef_construction, ef_runtime, epsilon } => {
+                Some(Walk { m, ef_construction, ef_runtime, epsilon })
+            }
+            Self::Vamana { degree, construction_window, search_window, epsilon } => Some(Walk {
+                m: degree.div_ceil(2).max(2),
+                ef_construction: construction_window,
+                ef_runtime: search_window,
+                epsilon,
+            }),
+        }
+    }
 }
 
 /// The vectors of an index and how it finds them.
@@ -139,8 +180,17 @@ impl VectorOptions {
                 within("M", m, 2, MAX_M)?;
                 within("EF_CONSTRUCTION", ef_construction, 1, MAX_EF_CONSTRUCTION)?;
                 within("EF_RUNTIME", ef_runtime, 1, usize::MAX)?;
-                let is_epsilon = epsilon.is_finite() && epsilon >= 0.0;
-                if is_epsilon { Ok(()) } else { Err(VectorError::Epsilon(epsilon.to_string())) }
+                check_epsilon(epsilon)
+            }
+            Algorithm::Vamana { degree, construction_window, search_window, epsilon } => {
+                let is_float = matches!(self.element, ElementType::Float32 | ElementType::Float16);
+                if !is_float {
+                    return Err(VectorError::Element(self.element));
+                }
+                within("GRAPH_MAX_DEGREE", degree, 1, MAX_DEGREE)?;
+                within("CONSTRUCTION_WINDOW_SIZE", construction_window, 1, MAX_EF_CONSTRUCTION)?;
+                within("SEARCH_WINDOW_SIZE", search_window, 1, usize::MAX)?;
+                check_epsilon(epsilon)
             }
         }
     }
@@ -148,6 +198,11 @@ impl VectorOptions {
     fn format(&self) -> Format {
         Format { dimensions: self.dimensions, storage: Storage::Plain(self.element), metric: self.metric }
     }
+}
+
+fn check_epsilon(epsilon: f64) -> Result<(), VectorError> {
+    let is_valid = epsilon.is_finite() && epsilon >= 0.0;
+    if is_valid { Ok(()) } else { Err(VectorError::Epsilon(epsilon.to_string())) }
 }
 
 fn within(name: &'static str, value: usize, least: usize, most: usize) -> Result<(), VectorError> {
@@ -177,6 +232,8 @@ pub enum VectorError {
     },
     /// EPSILON is negative or no number.
     Epsilon(String),
+    /// SVS-VAMANA does not take vectors of this type.
+    Element(ElementType),
     /// The index has 2^32 − 1 vectors.
     Full,
 }
@@ -191,6 +248,9 @@ impl fmt::Display for VectorError {
                 write!(f, "Invalid value {value} for {name}: expected {least} to {most}")
             }
             Self::Epsilon(value) => write!(f, "Invalid value {value} for EPSILON: expected a number of at least 0"),
+            Self::Element(element) => {
+                write!(f, "Invalid value {} for TYPE of SVS-VAMANA: expected FLOAT32 or FLOAT16", element.name())
+            }
             Self::Full => write!(f, "The index has {} vectors and takes no more", u32::MAX),
         }
     }
@@ -218,7 +278,7 @@ pub type IsOver<'a> = dyn Fn() -> bool + 'a;
 pub struct Nearest<'a> {
     /// The most vectors that are found.
     pub k: usize,
-    /// Candidates that HNSW keeps, instead of its EF_RUNTIME.
+    /// Candidates that a walk of the graph keeps, instead of the index' EF_RUNTIME.
     pub ef_runtime: Option<usize>,
     /// Finds only vectors of labels for which it returns `true`.
     pub accept: Option<&'a dyn Fn(u64) -> bool>,
@@ -286,11 +346,13 @@ impl VectorIndex {
 
     /// An empty index whose options were checked.
     pub(crate) fn with_format(format: Format, algorithm: Algorithm) -> Self {
-        let (graph, block) = match algorithm {
-            Algorithm::Flat { block_size } => (None, block_size),
-            Algorithm::Hnsw { m, ef_construction, .. } => (Some(Graph::new(m, ef_construction, SEED)), BLOCK_SIZE),
+        let graph = algorithm.walk().map(|walk| Graph::new(walk.m, walk.ef_construction, SEED));
+        let block = match algorithm {
+            Algorithm::Flat { block_size } => block_size,
+            Algorithm::Hnsw { .. } | Algorithm::Vamana { .. } => {
+                (MAX_BLOCK / format.row_size().max(1)).clamp(1, BLOCK_SIZE)
+            }
         };
-        let block = if graph.is_some() { (MAX_BLOCK / format.row_size().max(1)).clamp(1, block) } else { block };
         let vectors = Vectors::new(format, block);
         Self { algorithm, vectors, labels: Vec::new(), slots: HashMap::new(), graph }
     }
@@ -420,9 +482,9 @@ impl VectorIndex {
             let slots = (0..self.labels.len() as u32).filter(|slot| accept.is_none_or(|accept| accept(*slot)));
             self.scan(query, k, slots, search.is_over)
         };
-        let found = match (&self.graph, self.algorithm) {
-            (Some(graph), Algorithm::Hnsw { ef_runtime, .. }) => {
-                let ef = search.ef_runtime.unwrap_or(ef_runtime).max(k).min(self.len());
+        let found = match (&self.graph, self.algorithm.walk()) {
+            (Some(graph), Some(walk)) => {
+                let ef = search.ef_runtime.unwrap_or(walk.ef_runtime).max(k).min(self.len());
                 let rules = Rules { accept, is_over: search.is_over, max_visits: search.max_visits };
                 let found = graph.nearest(&self.vectors, query.row(), ef, rules);
                 // A walk that finds too few has seen all that it can reach; a scan finds the rest, if there is one.
@@ -492,11 +554,11 @@ impl VectorIndex {
 
     /// Whether comparing `matches` vectors costs less than walking the graph until so many of all are found.
     pub(crate) fn scan_is_cheaper(&self, matches: usize, search: &Nearest<'_>) -> bool {
-        let Algorithm::Hnsw { m, ef_runtime, .. } = self.algorithm else { return true };
-        let ef = search.ef_runtime.unwrap_or(ef_runtime).max(search.k.min(self.len()));
+        let Some(walk) = self.algorithm.walk() else { return true };
+        let ef = search.ef_runtime.unwrap_or(walk.ef_runtime).max(search.k.min(self.len()));
         // A walk expands about `ef` nodes for each one of the filter's share, and compares about M new ones at each.
-        let walk = (ef as f64) * (m as f64) * self.len() as f64 / matches.max(1) as f64;
-        matches as f64 <= walk
+        let compared = (ef as f64) * (walk.m as f64) * self.len() as f64 / matches.max(1) as f64;
+        matches as f64 <= compared
     }
 
     fn scan(
@@ -526,10 +588,11 @@ impl VectorIndex {
     pub fn within(&self, query: &Vector, search: &Within<'_>) -> Vec<Neighbour> {
         let accepts = search.accept.map(|accept| move |slot: u32| accept(self.labels[slot as usize]));
         let accept = accepts.as_ref().map(|accept| accept as &Accept<'_>);
-        let found = match (&self.graph, self.algorithm) {
-            (Some(graph), Algorithm::Hnsw { ef_runtime, epsilon, .. }) => {
-                let reach = search.radius + search.radius.abs() * search.epsilon.unwrap_or(epsilon).max(0.0);
-                graph.within(&self.vectors, query.row(), (search.radius, reach), ef_runtime, accept, search.is_over)
+        let found = match (&self.graph, self.algorithm.walk()) {
+            (Some(graph), Some(walk)) => {
+                let reach = search.radius + search.radius.abs() * search.epsilon.unwrap_or(walk.epsilon).max(0.0);
+                let (row, radii) = (query.row(), (search.radius, reach));
+                graph.within(&self.vectors, row, radii, walk.ef_runtime, accept, search.is_over)
             }
             _ => self.scan_within(query, search, accept),
         };

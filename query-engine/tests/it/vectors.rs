@@ -230,12 +230,38 @@ fn ranges_of_hnsw_find_what_is_near() {
     assert_eq!(graph.within(&far, &Within { radius: f64::NAN, ..Within::default() }), []);
 }
 
+/// A degree is twice HNSW's M: that many links are kept on the lowest level.
+#[test]
+fn vamana_answers_as_hnsw_of_half_its_degree() {
+    let mut random = SmallRng::seed_from_u64(9);
+    let small = Algorithm::Vamana { degree: 16, construction_window: 50, search_window: 20, epsilon: 0.2 };
+    let same = Algorithm::Hnsw { m: 8, ef_construction: 50, ef_runtime: 20, epsilon: 0.2 };
+    let [mut vamana, mut hnsw] =
+        [small, same].map(|algorithm| VectorIndex::new(options(algorithm)).expect("within the limits"));
+    for (label, blob) in mixture(&mut random, 2000).iter().enumerate() {
+        for index in [&mut vamana, &mut hnsw] {
+            index.put(label as u64, blob).expect("the right size");
+        }
+    }
+    for query in queries(&mut random) {
+        assert_eq!(vamana.nearest(&query, &Nearest::new(10)), hnsw.nearest(&query, &Nearest::new(10)));
+        let near = Within { radius: 3.0, ..Within::default() };
+        assert_eq!(vamana.within(&query, &near), hnsw.within(&query, &near));
+    }
+}
+
 #[test]
 fn hostile_vectors_are_refused_or_have_their_place() {
     let new = |dimensions, algorithm| {
         VectorIndex::new(VectorOptions::new(ElementType::Float32, dimensions, Metric::Cosine, algorithm)).map(|_| ())
     };
     let graph = |m, ef_construction, epsilon| Algorithm::Hnsw { m, ef_construction, ef_runtime: 10, epsilon };
+    let vamana = |degree, construction_window, epsilon| Algorithm::Vamana {
+        degree,
+        construction_window,
+        search_window: 10,
+        epsilon,
+    };
     for (dimensions, algorithm) in [
         (0, Algorithm::FLAT),
         (MAX_DIMENSIONS + 1, Algorithm::FLAT),
@@ -246,6 +272,10 @@ fn hostile_vectors_are_refused_or_have_their_place() {
         (2, graph(16, usize::MAX, 0.1)),
         (2, graph(16, 10, -1.0)),
         (2, graph(16, 10, f64::NAN)),
+        (2, vamana(0, 10, 0.1)),
+        (2, vamana(usize::MAX, 10, 0.1)),
+        (2, vamana(32, usize::MAX, 0.1)),
+        (2, vamana(32, 10, f64::INFINITY)),
     ] {
         assert!(new(dimensions, algorithm).is_err(), "{dimensions} {algorithm:?}");
     }

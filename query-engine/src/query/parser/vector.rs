@@ -167,7 +167,8 @@ impl Parser<'_> {
         let vector = options(&field, self.schema).map(|options| options.vector(&blob).map_err(|_| size(options)));
         let vector = vector.filter(|vector| vector.is_ok() || !self.options.explains);
         let param = String::from_utf8_lossy(param).into_owned();
-        Ok(Some(VectorQuery { field, param, vector: vector.transpose()?, near, yields: None }))
+        let vector = vector.transpose()?;
+        Ok(Some(VectorQuery { field, param, vector, near, yields: None, of_hnsw: false, of_vamana: false }))
     }
 }
 
@@ -180,7 +181,16 @@ fn options(field: &FieldName, schema: &Schema) -> Option<VectorOptions> {
 
 /// Whether an attribute is one of vector queries alone.
 pub(super) fn is_parameter(name: &[u8]) -> bool {
-    let names: [&[u8]; 5] = [b"yield_distance_as", b"ef_runtime", b"epsilon", b"hybrid_policy", b"batch_size"];
+    let names: [&[u8]; 8] = [
+        b"yield_distance_as",
+        b"ef_runtime",
+        b"epsilon",
+        b"hybrid_policy",
+        b"batch_size",
+        b"search_window_size",
+        b"search_buffer_capacity",
+        b"use_search_history",
+    ];
     names.iter().any(|known| name.eq_ignore_ascii_case(known))
 }
 
@@ -200,7 +210,24 @@ impl VectorQuery {
                 self.yields = Some(text.into_owned());
                 Ok(())
             }
-            (b"ef_runtime", Near::Nearest { ef_runtime, .. }) => once(ef_runtime, count),
+            (b"ef_runtime", Near::Nearest { ef_runtime, .. }) => {
+                self.of_hnsw = true;
+                once(ef_runtime, count)
+            }
+            (b"search_window_size", Near::Nearest { ef_runtime, .. }) => {
+                self.of_vamana = true;
+                once(ef_runtime, count)
+            }
+            // A walk over whole vectors has neither a second buffer nor a choice of what it remembers.
+            (b"search_window_size" | b"search_buffer_capacity", _) => {
+                self.of_vamana = true;
+                count().map(drop)
+            }
+            (b"use_search_history", _) => {
+                self.of_vamana = true;
+                let is_known = ["on", "off", "auto"].iter().any(|known| text.eq_ignore_ascii_case(known));
+                if is_known { Ok(()) } else { Err(BAD_VALUE) }
+            }
             (b"batch_size", Near::Nearest { batch_size, .. }) => once(batch_size, count),
             (b"hybrid_policy", Near::Nearest { policy, .. }) => {
                 once(policy, || match text.to_ascii_lowercase().as_str() {
@@ -224,12 +251,12 @@ impl VectorQuery {
         if self.vector.is_none() {
             return Ok(());
         }
-        let is_graph =
-            options(&self.field, schema).is_some_and(|options| matches!(options.algorithm, Algorithm::Hnsw { .. }));
+        let algorithm = options(&self.field, schema).map(|options| options.algorithm);
+        let is_vamana = matches!(algorithm, Some(Algorithm::Vamana { .. }));
+        let is_hnsw = matches!(algorithm, Some(Algorithm::Hnsw { .. }));
         match self.near {
-            Near::Nearest { ef_runtime: Some(_), .. } | Near::Within { epsilon: Some(_), .. } if !is_graph => {
-                Err(NO_OPTION)
-            }
+            _ if self.of_hnsw && !is_hnsw || self.of_vamana && !is_vamana => Err(NO_OPTION),
+            Near::Within { epsilon: Some(_), .. } if !is_hnsw && !is_vamana => Err(NO_OPTION),
             Near::Nearest { policy, batch_size, .. } if !is_hybrid && (policy.is_some() || batch_size.is_some()) => {
                 Err(NOT_HYBRID)
             }

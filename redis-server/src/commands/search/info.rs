@@ -303,6 +303,7 @@ fn attribute(reply: &mut Reply, field: &Field, source: &SourceField) {
         FieldKind::Shape(_) => 1,
         FieldKind::Vector(VectorOptions { algorithm: Algorithm::Flat { .. }, .. }) => 4,
         FieldKind::Vector(VectorOptions { algorithm: Algorithm::Hnsw { .. }, .. }) => 6,
+        FieldKind::Vector(VectorOptions { algorithm: Algorithm::Vamana { .. }, .. }) => 7,
     };
     let is_map = reply.is_resp3();
     if is_map {
@@ -350,17 +351,35 @@ fn vector(reply: &mut Reply, options: &VectorOptions) {
         reply.simple(name);
         reply.simple(value);
     };
-    named("algorithm", if matches!(options.algorithm, Algorithm::Flat { .. }) { "FLAT" } else { "HNSW" });
+    named(
+        "algorithm",
+        match options.algorithm {
+            Algorithm::Flat { .. } => "FLAT",
+            Algorithm::Hnsw { .. } => "HNSW",
+            Algorithm::Vamana { .. } => "SVS-VAMANA",
+        },
+    );
     named("data_type", options.element.name());
     reply.simple("dim");
     reply.int(options.dimensions as i64);
     reply.simple("distance_metric");
     reply.simple(options.metric.name());
-    if let Algorithm::Hnsw { m, ef_construction, .. } = options.algorithm {
-        reply.simple("M");
-        reply.int(m as i64);
-        reply.simple("ef_construction");
-        reply.int(ef_construction as i64);
+    let mut integer = |name: &str, value: usize| {
+        reply.simple(name);
+        reply.int(value as i64);
+    };
+    match options.algorithm {
+        Algorithm::Flat { .. } => {}
+        Algorithm::Hnsw { m, ef_construction, .. } => {
+            integer("M", m);
+            integer("ef_construction", ef_construction);
+        }
+        Algorithm::Vamana { degree, construction_window, .. } => {
+            integer("graph_max_degree", degree);
+            integer("construction_window_size", construction_window);
+            reply.simple("compression");
+            reply.simple("NO_COMPRESSION");
+        }
     }
 }
 

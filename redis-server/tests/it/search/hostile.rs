@@ -18,8 +18,32 @@ const ERRORS: &[(&str, &str)] = &[
         "Missing mandatory parameter: cannot create FLAT index without specifying DISTANCE_METRIC argument",
     ),
     (
-        "FT.CREATE x SCHEMA v VECTOR SVS-VAMANA 6 TYPE FLOAT32 DIM 2 DISTANCE_METRIC L2",
-        "Bad arguments for vector similarity algorithm: expected FLAT or HNSW, found `SVS-VAMANA`",
+        "FT.CREATE x SCHEMA v VECTOR IVF 6 TYPE FLOAT32 DIM 2 DISTANCE_METRIC L2",
+        "Bad arguments for vector similarity algorithm: expected FLAT, HNSW or SVS-VAMANA, found `IVF`",
+    ),
+    (
+        "FT.CREATE x SCHEMA v VECTOR SVS-VAMANA 6 TYPE INT8 DIM 2 DISTANCE_METRIC L2",
+        "Invalid value INT8 for TYPE of SVS-VAMANA: expected FLOAT32 or FLOAT16",
+    ),
+    (
+        "FT.CREATE x SCHEMA v VECTOR SVS-VAMANA 8 TYPE FLOAT32 DIM 2 DISTANCE_METRIC L2 COMPRESSION LVQ3",
+        "Bad arguments for vector similarity COMPRESSION: Unknown value `LVQ3`",
+    ),
+    (
+        "FT.CREATE x SCHEMA v VECTOR SVS-VAMANA 8 TYPE FLOAT32 DIM 2 DISTANCE_METRIC L2 TRAINING_THRESHOLD 5000",
+        "Bad arguments for vector similarity TRAINING_THRESHOLD: Only an index with COMPRESSION is trained",
+    ),
+    (
+        "FT.CREATE x SCHEMA v VECTOR SVS-VAMANA 10 TYPE FLOAT32 DIM 2 DISTANCE_METRIC L2 COMPRESSION LVQ8 REDUCE 1",
+        "Bad arguments for vector similarity REDUCE: Only COMPRESSION LeanVec4x8 and LeanVec8x8 reduce vectors",
+    ),
+    (
+        "FT.CREATE x SCHEMA v VECTOR SVS-VAMANA 10 TYPE FLOAT32 DIM 2 DISTANCE_METRIC L2 COMPRESSION LeanVec4x8 REDUCE 2",
+        "Bad arguments for vector similarity REDUCE: Invalid value 2: expected 1 to less than DIM, which is 2",
+    ),
+    (
+        "FT.CREATE x SCHEMA v VECTOR FLAT 2 COMPRESSION LVQ8",
+        "Bad arguments for algorithm FLAT: Unknown attribute `COMPRESSION`",
     ),
     ("FT.CREATE x SCHEMA v VECTOR FLAT 2 TYPE FOO", "Bad arguments for vector similarity TYPE: Unknown value `FOO`"),
     ("FT.CREATE x SCHEMA v VECTOR FLAT 2 M 4", "Bad arguments for algorithm FLAT: Unknown attribute `M`"),

@@ -85,6 +85,55 @@ fn vectors_follow_their_documents() {
     );
 }
 
+/// SVS-VAMANA's attributes, at the index and in queries. Vectors are not compressed, which FT.INFO says.
+#[test]
+fn vamana_takes_its_own_attributes() {
+    let server = Server::start();
+    let client = &mut server.connect();
+    let asked = "TYPE FLOAT32 DIM 2 DISTANCE_METRIC L2 GRAPH_MAX_DEGREE 24 CONSTRUCTION_WINDOW_SIZE 100 SEARCH_WINDOW_SIZE 20 \
+                 EPSILON 0.1 COMPRESSION LeanVec4x8 TRAINING_THRESHOLD 2048 REDUCE 1";
+    let count = asked.split_whitespace().count();
+    run(client, &format!("FT.CREATE i PREFIX 1 d: SCHEMA v VECTOR SVS-VAMANA {count} {asked} t TAG"));
+    run(client, "FT.CREATE h PREFIX 1 d: SCHEMA v VECTOR HNSW 6 TYPE FLOAT32 DIM 2 DISTANCE_METRIC L2");
+    // Four letters are a number: of equal first three, the greater letter is the greater number.
+    for (key, vector, tag) in [("d:1", "aaa>aaa>", "x"), ("d:2", "aaa?aaa>", "y"), ("d:3", "aaa?aaa?", "x")] {
+        run(client, &format!("HSET {key} v {vector} t {tag}"));
+    }
+    let nearest = "[3 d:1 d:2 d:3]";
+    for attributes in [
+        "",
+        " SEARCH_WINDOW_SIZE 30",
+        " SEARCH_WINDOW_SIZE 30 SEARCH_BUFFER_CAPACITY 40 USE_SEARCH_HISTORY AUTO",
+        " HYBRID_POLICY BATCHES SEARCH_WINDOW_SIZE $w",
+    ] {
+        let filter = if attributes.contains("POLICY") { "@t:{x|y}" } else { "*" };
+        let query = format!(
+            "FT.SEARCH i '{filter}=>[KNN 3 @v $q{attributes} AS s]' PARAMS 4 q aaa>aaa> w 9 SORTBY s NOCONTENT"
+        );
+        assert_eq!(line(&run(client, &format!("{query} DIALECT 2"))), nearest, "{attributes}");
+    }
+    let range = "'@v:[VECTOR_RANGE 10 $q]=>{$epsilon: 0.5; $search_window_size: 40; $yield_distance_as: s}'";
+    let range = format!("FT.SEARCH i {range} PARAMS 2 q aaa>aaa> SORTBY s NOCONTENT DIALECT 2");
+    assert_eq!(line(&run(client, &range)), nearest);
+    for (index, attribute) in [
+        ("i", "EF_RUNTIME 5"),
+        ("i", "USE_SEARCH_HISTORY maybe"),
+        ("i", "SEARCH_WINDOW_SIZE 0"),
+        ("h", "SEARCH_WINDOW_SIZE 5"),
+    ] {
+        let query = format!("FT.SEARCH {index} '*=>[KNN 3 @v $q {attribute}]' PARAMS 2 q aaa>aaa> DIALECT 2");
+        assert!(ask(client, &query).is_error(), "{index}: {attribute}");
+    }
+    let facts = "type VECTOR algorithm SVS-VAMANA data_type FLOAT32 dim 2 distance_metric L2 graph_max_degree #24 \
+                 construction_window_size #100 compression NO_COMPRESSION";
+    let info = line(&run(client, "FT.INFO i"));
+    assert!(info.replace('#', "").contains(&facts.replace('#', "")), "{info}");
+    // An insertion and a removal follow.
+    run(client, "DEL d:1");
+    let query = "FT.SEARCH i '*=>[KNN 1 @v $q]' PARAMS 2 q aaa>aaa> NOCONTENT DIALECT 2";
+    assert_eq!(line(&run(client, query)), "[1 d:2]");
+}
+
 #[test]
 fn json_has_vectors_as_numbers() {
     let server = Server::start();
