@@ -1,6 +1,6 @@
 //! A genuine browser without a display, driven by WebDriver.
 
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -133,39 +133,48 @@ impl Browser {
 
     #[track_caller]
     fn ask(&self, method: &str, path: &str, body: &Value) -> Value {
-        let mut stream = TcpStream::connect(("127.0.0.1", self.port)).expect("chromedriver listens");
+        let (head, body) = self.exchange(method, path, body).expect("chromedriver answers");
+        let value: Value = serde_json::from_slice(&body).expect("chromedriver answers in JSON");
+        assert!(head.starts_with("HTTP/1.1 200"), "{path}: {value}");
+        value["value"].clone()
+    }
+
+    /// The head and the body of the driver's answer.
+    fn exchange(&self, method: &str, path: &str, body: &Value) -> io::Result<(String, Vec<u8>)> {
+        let mut stream = TcpStream::connect(("127.0.0.1", self.port))?;
         let body = body.to_string();
         let len = body.len();
         let head = format!(
             "{method} {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Length: {len}\r\n\r\n"
         );
-        stream.write_all((head + &body).as_bytes()).expect("chromedriver reads");
-        stream.set_read_timeout(Some(Duration::from_secs(60))).expect("a minute is a timeout");
+        stream.write_all((head + &body).as_bytes())?;
+        stream.set_read_timeout(Some(Duration::from_secs(60)))?;
         // The driver leaves the connection open.
         let mut reader = BufReader::new(stream);
         let (mut head, mut len) = (String::new(), 0);
         while !head.ends_with("\r\n\r\n") {
-            assert!(reader.read_line(&mut head).expect("chromedriver answers") > 0, "the driver hung up: {head}");
+            if reader.read_line(&mut head)? == 0 {
+                return Err(io::ErrorKind::UnexpectedEof.into());
+            }
         }
         for line in head.lines() {
             if let Some((_, value)) =
                 line.split_once(':').filter(|(name, _)| name.eq_ignore_ascii_case("content-length"))
             {
-                len = value.trim().parse().expect("a length is a number");
+                len = value.trim().parse().map_err(io::Error::other)?;
             }
         }
         let mut body = vec![0; len];
-        reader.read_exact(&mut body).expect("chromedriver answers");
-        let value: Value = serde_json::from_slice(&body).expect("chromedriver answers in JSON");
-        assert!(head.starts_with("HTTP/1.1 200"), "{path}: {value}");
-        value["value"].clone()
+        reader.read_exact(&mut body)?;
+        Ok((head, body))
     }
 }
 
 impl Drop for Browser {
     fn drop(&mut self) {
-        if !self.session.is_empty() && !std::thread::panicking() {
-            self.ask("DELETE", &self.session, &json!({}));
+        // Ends the browser, also of a test that has failed: without its driver it would run on.
+        if !self.session.is_empty() {
+            let _ = self.exchange("DELETE", &self.session, &json!({}));
         }
         let _ = self.driver.kill();
         let _ = self.driver.wait();
