@@ -111,6 +111,9 @@ pub(crate) fn run() -> Result<()> {
     Ok(())
 }
 
+/// Features by which rustix uses calls of these kernels without looking. Features of a library unite over all crates of a build.
+const NEWER_KERNELS: [&str; 4] = ["linux_4_11", "linux_5_1", "linux_5_11", "linux_latest"];
+
 /// The tracked files by path; the text of those that are not text is empty.
 struct Tree {
     files: BTreeMap<String, String>,
@@ -186,6 +189,10 @@ impl Tree {
     /// A package is named like its folder and depends only on what [`ARROWS`] allows.
     fn check_manifest(&self, path: &str, text: &str) -> Vec<String> {
         let mut breaches = Vec::new();
+        let newer = NEWER_KERNELS.iter().filter(|feature| text.contains(&format!("\"{feature}\"")));
+        breaches.extend(newer.map(|feature| {
+            format!("{path}: rustix' feature {feature}: all programs of a build would need that kernel, and fail on older ones")
+        }));
         let Some((folder, _)) = path.rsplit_once('/') else {
             return breaches;
         };
@@ -385,6 +392,8 @@ mod tests {
         assert_eq!(found, ["server-runtime/Cargo.toml: server-runtime must not depend on redis-server"]);
         let found = breaches(&[("other/Cargo.toml", &manifest("redis-server", "bytes"))]);
         assert_eq!(found, ["other/Cargo.toml: the package is not named like its folder"]);
+        let found = breaches(&[("Cargo.toml", "rustix = { features = [\"fs\", \"linux_5_11\"] }")]);
+        assert!(found.len() == 1 && found[0].starts_with("Cargo.toml: rustix' feature linux_5_11"), "{found:?}");
     }
 
     #[test]

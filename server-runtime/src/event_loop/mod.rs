@@ -29,6 +29,7 @@ use std::thread;
 use rustix::buffer::spare_capacity;
 use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
 use rustix::event::{EventfdFlags, Timespec, eventfd};
+use rustix::io::Errno;
 use slab::Slab;
 use tracing::error;
 
@@ -42,6 +43,9 @@ use task::{Header, Remote};
 /// Tasks that are polled between two looks at the sockets. A look costs less than half a microsecond, a task some: so many of them
 /// keep others waiting.
 pub(crate) const TASKS_PER_LOOK: u32 = 16;
+
+/// No time at all.
+const AT_ONCE: Timespec = Timespec { tv_sec: 0, tv_nsec: 0 };
 
 /// Sockets that one look tells of.
 const EVENTS: usize = 256;
@@ -95,12 +99,14 @@ impl EventLoop {
     /// A loop without tasks.
     ///
     /// # Errors
-    /// The system has no descriptors left.
+    /// The system has no descriptors left, or lacks the call by which the loop waits.
     pub(crate) fn new() -> io::Result<Self> {
         let epoll = epoll::create(CreateFlags::CLOEXEC)?;
         let interrupt = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
         // Each write is an edge, whether or not the counter is ever read.
         epoll::add(&epoll, &interrupt, EventData::new_u64(WAKE), EventFlags::IN | EventFlags::ET)?;
+        // A build may use a newer call than the system has: the start fails then, not the first look.
+        epoll::wait(&epoll, spare_capacity(&mut Vec::with_capacity(1)), Some(&AT_ONCE))?;
         Ok(Self(Rc::new(Inner {
             id: LOOPS.fetch_add(1, Relaxed),
             epoll,
@@ -227,15 +233,18 @@ impl Inner {
         let has_more = !self.ready.borrow().is_empty() || !self.deferred.borrow().is_empty();
         let mut events = self.sources.borrow_mut().take_events();
         events.clear();
-        let at_once = Timespec { tv_sec: 0, tv_nsec: 0 };
         let looked = if has_more {
-            epoll::wait(&self.epoll, spare_capacity(&mut events), Some(&at_once))
+            epoll::wait(&self.epoll, spare_capacity(&mut events), Some(&AT_ONCE))
         } else {
             self.sleeps.set(self.sleeps.get() + 1);
             self.figures.sleeping(|| epoll::wait(&self.epoll, spare_capacity(&mut events), None))
         };
-        // A signal interrupts a wait, and has nothing to do with it.
-        let _ = looked;
+        match looked {
+            // A signal interrupts a wait, and has nothing to do with it.
+            Ok(_) | Err(Errno::INTR) => {}
+            // A loop that goes on would neither serve nor sleep.
+            Err(error) => panic!("a worker cannot wait for its sockets: {error}"),
+        }
         for event in &events {
             match event.data.u64() {
                 WAKE => {}

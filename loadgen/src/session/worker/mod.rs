@@ -11,7 +11,7 @@ use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use rustix::event::{Timespec, epoll};
+use rustix::event::{PollFd, PollFlags, Timespec, epoll, poll};
 use rustix::io::Errno;
 
 use super::cpu::ThreadCpu;
@@ -29,6 +29,9 @@ use crate::workload::Source;
 /// How often a thread hands over its account, looks for time-outs and opens lost connections again. A part of a second,
 /// so that the watcher can cut the run into seconds.
 pub(super) const TICK: Nanos = 100_000_000;
+
+const SECOND: Nanos = 1_000_000_000;
+const MILLISECOND: Nanos = 1_000_000;
 
 /// Room for what one read gives: a large socket buffer's content in few calls, and still in the processor's cache.
 const READ_BUFFER: usize = 128 << 10;
@@ -269,11 +272,7 @@ impl<'a, P: Protocol> Worker<'a, P> {
         loop {
             events.clear();
             let wait = self.timeout(next_tick);
-            let timeout = Timespec { tv_sec: (wait / 1_000_000_000) as i64, tv_nsec: (wait % 1_000_000_000) as i64 };
-            match epoll::wait(poller, rustix::buffer::spare_capacity(&mut events), Some(&timeout)) {
-                Ok(_) | Err(Errno::INTR) => {}
-                Err(error) => return Err(error),
-            }
+            wait_for_sockets(poller, &mut events, wait)?;
             self.look_at_clock(wait);
             self.turn = self.tally.now();
             if P::TOGETHER {
@@ -533,6 +532,24 @@ impl<'a, P: Protocol> Worker<'a, P> {
         self.tally.drain_into(&mut seat.tally());
         self.first.ended = 0;
         self.stalls.tick();
+    }
+}
+
+/// Waits until sockets are ready, at most so long. epoll_wait(2) counts whole milliseconds, and epoll_pwait2(2) needs Linux 5.11, so ppoll(2)
+/// takes care of shorter times.
+fn wait_for_sockets(poller: &OwnedFd, events: &mut Vec<epoll::Event>, most: Nanos) -> Result<(), Errno> {
+    let whole = most / MILLISECOND * MILLISECOND;
+    let timeout = |time: Nanos| Timespec { tv_sec: (time / SECOND) as i64, tv_nsec: (time % SECOND) as i64 };
+    if whole == 0 && most > 0 {
+        match poll(&mut [PollFd::new(poller, PollFlags::IN)], Some(&timeout(most))) {
+            Ok(0) | Err(Errno::INTR) => return Ok(()),
+            Ok(_) => {}
+            Err(error) => return Err(error),
+        }
+    }
+    match epoll::wait(poller, rustix::buffer::spare_capacity(events), Some(&timeout(whole))) {
+        Ok(_) | Err(Errno::INTR) => Ok(()),
+        Err(error) => Err(error),
     }
 }
 
