@@ -17,6 +17,7 @@ use tokio::sync::Semaphore;
 
 use crate::conditional::Unmodified;
 use crate::engine::RequestLine;
+use crate::file_part::FilePart;
 use crate::tuning::{BROTLI_QUALITY, COMPRESS_HERE, COMPRESS_MAX, COMPRESS_MIN, GZIP_LEVEL, ZSTD_LEVEL};
 
 /// A coding of content, the preferred first.
@@ -138,6 +139,7 @@ pub(crate) async fn apply(
     if !is_worth_it(&response) {
         return response;
     }
+    response.extensions_mut().remove::<FilePart>();
     let (mut parts, body) = response.into_parts();
     // HEAD's answer says what GET's would; its length is not known without doing the work.
     let body = if is_head {

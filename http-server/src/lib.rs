@@ -5,6 +5,7 @@ mod args;
 mod compress;
 mod conditional;
 mod engine;
+mod file_part;
 #[doc(hidden)]
 pub mod fuzzing;
 pub mod h1;

@@ -7,9 +7,9 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
 use std::path::Path;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 
-use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::io::{AsyncRead, AsyncWrite, Interest, ReadBuf};
 use tokio::net::{TcpStream, UnixStream};
 use tokio::sync::mpsc::UnboundedSender;
 use tokio_rustls::server::TlsStream;
@@ -143,6 +143,39 @@ impl Stream {
         !self.is_tls()
     }
 
+    /// Whether [`poll_send_file`](Self::poll_send_file) has a socket to send to.
+    #[inline]
+    pub fn can_send_file(&self) -> bool {
+        cfg!(target_os = "linux") && matches!(self, Self::Tcp(_) | Self::Unix(_))
+    }
+
+    /// Sends bytes of a file from the system's cache without a copy (sendfile(2)): at most `count` from `offset` on, which moves behind those that the
+    /// socket takes. Ready with their number; 0 at the end of the file. Waits for the disk if the bytes are not in the cache.
+    ///
+    /// # Errors
+    /// Those of the socket and the file. [`Unsupported`](io::ErrorKind::Unsupported) where there is no plain socket
+    /// ([`can_send_file`](Self::can_send_file)).
+    pub fn poll_send_file(
+        &mut self,
+        cx: &mut Context<'_>,
+        file: BorrowedFd<'_>,
+        offset: &mut u64,
+        count: usize,
+    ) -> Poll<io::Result<usize>> {
+        match self {
+            Self::Tcp(stream) => stream.poll_send_file(cx, file, offset, count),
+            Self::Unix(stream) => loop {
+                ready!(stream.poll_write_ready(cx))?;
+                let send = || send_file(stream.as_fd(), file, offset, count);
+                match stream.try_io(Interest::WRITABLE, send) {
+                    Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                    sent => return Poll::Ready(sent),
+                }
+            },
+            Self::Tls(_) | Self::Polled(_) | Self::PolledTls(_) => Poll::Ready(Err(io::ErrorKind::Unsupported.into())),
+        }
+    }
+
     /// The socket, free of the runtime it was on.
     fn into_transport(self) -> io::Result<Transport> {
         match self {
@@ -166,6 +199,21 @@ impl Stream {
             Self::Tcp(_) | Self::Unix(_) | Self::Polled(_) => None,
         }
     }
+}
+
+#[cfg(target_os = "linux")]
+pub(crate) fn send_file(to: BorrowedFd<'_>, file: BorrowedFd<'_>, offset: &mut u64, count: usize) -> io::Result<usize> {
+    Ok(rustix::fs::sendfile(to, file, Some(offset), count)?)
+}
+
+#[cfg(not(target_os = "linux"))]
+pub(crate) fn send_file(
+    _to: BorrowedFd<'_>,
+    _file: BorrowedFd<'_>,
+    _offset: &mut u64,
+    _count: usize,
+) -> io::Result<usize> {
+    Err(io::ErrorKind::Unsupported.into())
 }
 
 /// The same call on whichever stream it is.

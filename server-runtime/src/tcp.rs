@@ -13,8 +13,10 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
-use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::io::{AsyncRead, AsyncWrite, Interest, ReadBuf};
 use tokio::net::TcpStream;
+
+use crate::stream::send_file;
 
 /// Bytes that are read at a time before the runtime knows: room for these is made by zeroes.
 const FIRST_READ: usize = 2048;
@@ -66,6 +68,26 @@ impl Tcp {
             known => known,
         };
         Ok(())
+    }
+
+    /// [`Stream::poll_send_file`](crate::Stream::poll_send_file).
+    pub(crate) fn poll_send_file(
+        &mut self,
+        cx: &mut Context<'_>,
+        file: BorrowedFd<'_>,
+        offset: &mut u64,
+        count: usize,
+    ) -> Poll<io::Result<usize>> {
+        self.register()?;
+        self.then(|stream| {
+            loop {
+                ready!(stream.poll_write_ready(cx))?;
+                match stream.try_io(Interest::WRITABLE, || send_file(stream.as_fd(), file, offset, count)) {
+                    Err(error) if error.kind() == ErrorKind::WouldBlock => {}
+                    sent => return Poll::Ready(sent),
+                }
+            }
+        })
     }
 
     /// Goes on with the stream that the runtime knows.
@@ -233,6 +255,36 @@ mod tests {
         tcp.shutdown().await.unwrap();
         drop(tcp);
         assert_eq!(sends.join().unwrap(), 20_000_000);
+    }
+
+    #[tokio::test(flavor = "current_thread")]
+    #[cfg(target_os = "linux")]
+    async fn a_file_is_sent_whole_to_a_slow_reader() {
+        let (mut tcp, mut client) = accepted();
+        let content: Vec<u8> = (0..20_000_000_u32).map(|at| (at / 7) as u8).collect();
+        let path = std::env::temp_dir().join(format!("server-runtime-send-file-{}", std::process::id()));
+        std::fs::write(&path, &content).unwrap();
+        let file = std::fs::File::open(&path).unwrap();
+        std::fs::remove_file(&path).unwrap();
+        let reads = std::thread::spawn(move || {
+            let mut answer = Vec::new();
+            let mut piece = [0; 100_000];
+            loop {
+                match client.read(&mut piece).unwrap() {
+                    0 => return answer,
+                    count => answer.extend_from_slice(&piece[..count]),
+                }
+                std::thread::sleep(Duration::from_micros(100));
+            }
+        });
+        let mut offset = 3;
+        let mut send = async |count| {
+            std::future::poll_fn(|cx| tcp.poll_send_file(cx, file.as_fd(), &mut offset, count)).await.unwrap()
+        };
+        while send(1 << 20).await > 0 {}
+        assert_eq!(offset, 20_000_000);
+        drop(tcp);
+        assert!(reads.join().unwrap() == content[3..]);
     }
 
     #[tokio::test(flavor = "current_thread")]

@@ -31,6 +31,7 @@ use super::later::{Queue, Turn};
 use super::output::Output;
 use super::request_line::RequestLine;
 use super::sending::{Endless, Sending, framing};
+use super::sending_file::{Piece, SendingFile};
 use super::state::{Call, Close, Served, State, Step};
 use super::upgrade::Offer;
 use super::upload::{Allowance, BodyError, Fed, Upload};
@@ -39,10 +40,12 @@ use super::websocket::{self, Offered, Taken};
 use super::wire::Wire;
 use super::worker::{Drain, Scratch, Worker};
 use crate::compress;
+use crate::file_part::FilePart;
 use crate::h1::{self, Ending, Framed, Framing};
 use crate::instant;
 use crate::tuning::{
-    CHUNK_COST, GATHER_MAX, LINGER_BYTES, LONG_TURN, READ_AHEAD, READ_BUFFER, SMALL_BODY, TURN_BATCHES, TURN_BYTES,
+    CHUNK_COST, FILE_PIECE, GATHER_MAX, LINGER_BYTES, LONG_TURN, READ_AHEAD, READ_BUFFER, SMALL_BODY, TURN_BATCHES,
+    TURN_BYTES,
 };
 
 /// The state that a connection takes along to another worker.
@@ -217,6 +220,7 @@ impl Conn {
                 State::Waiting => self.wait(cx, scratch)?,
                 State::Calling(_) => self.call(cx, scratch)?,
                 State::Sending(..) => self.send(cx, scratch)?,
+                State::SendingFile(..) => self.send_file(cx, scratch)?,
                 State::Lingering { .. } => self.linger(cx)?,
                 State::Switching(_) => self.switch(scratch),
             };
@@ -649,13 +653,17 @@ impl Conn {
             (Close::No, false) => Ending::Silent,
         };
         let is_endless = response.extensions().get::<Endless>().is_some();
-        let (parts, body) = response.into_parts();
+        let (mut parts, body) = response.into_parts();
         let clock = self.worker.clock.borrow();
         h1::encode_head(parts.status, &parts.headers, framed, ending, clock.date(), &mut scratch.out);
         drop(clock);
+        let may_send_file = !is_bodyless && rest.is_none() && self.stream.can_send_file();
+        let part = parts.extensions.remove::<FilePart>().filter(|_| may_send_file);
         if is_bodyless {
             drop(body);
             self.sent(close, rest);
+        } else if let Some(part) = part.filter(|part| framed == Framed::Length(part.left)) {
+            self.state = State::SendingFile(SendingFile::new(part, line), close);
         } else {
             self.state = State::Sending(Sending::new(body, framed, is_endless, line), close, rest);
         }
@@ -699,6 +707,53 @@ impl Conn {
             }
         }
         Ok(Step::Flush)
+    }
+
+    /// Sends the next piece of a file, once its head is sent.
+    fn send_file(&mut self, cx: &mut Context<'_>, scratch: &mut Scratch) -> io::Result<Step> {
+        if !scratch.out.is_empty() {
+            return Ok(Step::Flush);
+        }
+        if self.output.len() > 0 {
+            return Ok(Step::Wait);
+        }
+        let State::SendingFile(sending, close) = &mut self.state else { return Ok(Step::Again) };
+        let is_turn = match sending.poll(cx, &mut self.stream) {
+            Poll::Ready(Ok(Piece::Sent(count))) => {
+                self.worker.stats().sent.add(count as u64);
+                // As in `flush`, a byte now and then does not set the time back.
+                self.taken += count as u64;
+                if self.slot.phase() == Phase::Writing && self.taken >= self.worker.write_window {
+                    self.slot.enter(Phase::Busy);
+                }
+                count as u64 >= FILE_PIECE
+            }
+            Poll::Ready(Ok(Piece::Read(bytes))) => {
+                self.output.add(bytes, &mut scratch.out);
+                false
+            }
+            Poll::Ready(Err(error)) => return Err(error),
+            Poll::Pending if sending.waits_for_disk() => {
+                self.slot.stay(Phase::Busy);
+                return self.read_ahead(cx);
+            }
+            Poll::Pending => {
+                self.has_waited = true;
+                if self.slot.phase() != Phase::Writing {
+                    self.taken = 0;
+                    self.slot.enter(Phase::Writing);
+                }
+                return Ok(Step::Wait);
+            }
+        };
+        if sending.left() == 0 {
+            let close = *close;
+            self.sent(close, None);
+        } else if is_turn {
+            end_turn(cx);
+            return Ok(Step::Wait);
+        }
+        Ok(Step::Again)
     }
 
     /// Sends what is left of the answer behind which another protocol begins.

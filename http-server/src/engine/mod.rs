@@ -19,6 +19,7 @@ mod later;
 mod output;
 mod request_line;
 mod sending;
+mod sending_file;
 mod service;
 mod state;
 mod stats;

@@ -8,6 +8,7 @@ use axum::response::Response;
 use super::http2;
 use super::request_line::RequestLine;
 use super::sending::Sending;
+use super::sending_file::SendingFile;
 use super::upgrade::Offer;
 use super::upload::Upload;
 use super::websocket::Accepted;
@@ -20,6 +21,8 @@ pub(super) enum State {
     Calling(Call),
     /// For the rest of a response's body, which may be made of what is left of the request's.
     Sending(Sending, Close, Option<Upload>),
+    /// For the socket to take the rest of a file.
+    SendingFile(SendingFile, Close),
     /// For the socket to take the answer behind which another protocol begins.
     Switching(Served),
     /// For the client to close, after this many more bytes at most.

@@ -2,8 +2,10 @@
 
 mod disk;
 
+use std::fs::File;
 use std::io::{self, ErrorKind};
 use std::path::Path;
+use std::sync::Arc;
 
 use axum::body::Body;
 use axum::response::{IntoResponse, Response};
@@ -20,6 +22,8 @@ use tower_http::services::fs::DefaultServeDirFallback;
 use disk::Disk;
 
 use crate::conditional::{Unmodified, names};
+use crate::file_part::FilePart;
+use crate::tuning::FILE_MIN;
 
 /// Bytes of the longest name of a file on Linux.
 const NAME_MAX: usize = 255;
@@ -81,11 +85,35 @@ impl Files {
     }
 
     async fn ask(&self, request: Request<Body>) -> Response {
-        match self.0.clone().try_call(request).await {
-            Ok(response) => response.map(Body::new),
+        let mut files = self.0.clone();
+        let (answer, opened) = disk::noting_file(files.try_call(request)).await;
+        match answer {
+            Ok(response) => {
+                let mut response = response.map(Body::new);
+                let part = opened.and_then(|file| part_of(file, &response)).filter(|part| part.left >= FILE_MIN);
+                if let Some(part) = part {
+                    response.extensions_mut().insert(part);
+                }
+                response
+            }
             Err(error) => refused(&error).into_response(),
         }
     }
+}
+
+/// The part of a file that is the body of an answer.
+fn part_of(file: Arc<File>, response: &Response) -> Option<FilePart> {
+    let number = |text: &str| text.parse().ok();
+    let left = number(response.headers().get(CONTENT_LENGTH)?.to_str().ok()?)?;
+    let at = match response.status() {
+        StatusCode::OK => 0,
+        StatusCode::PARTIAL_CONTENT => {
+            let range = response.headers().get(CONTENT_RANGE)?.to_str().ok()?;
+            number(range.strip_prefix("bytes ")?.split_once('-')?.0)?
+        }
+        _ => return None,
+    };
+    Some(FilePart { file, at, left })
 }
 
 /// The status for a file that cannot be opened.

@@ -1,6 +1,7 @@
 //! `--root`: files.
 
 use std::fs;
+use std::io::Read as _;
 use std::path::PathBuf;
 use std::process::Command;
 
@@ -79,6 +80,70 @@ fn ranges_of_files() {
         site.check("/digits.txt", &format!("Range: {range}\r\n"), 200, "0123456789");
     }
     assert_eq!(site.get("/digits.txt", "Range: bytes=2-4\r\n").header("content-range"), Some("bytes 2-4/10"));
+    site.end();
+}
+
+/// Bytes without a period that a wrong offset could hide in.
+fn noise(len: usize) -> Vec<u8> {
+    let mut state = 0x9E37_79B9_u32;
+    let next = |_| {
+        state ^= state << 13;
+        state ^= state >> 17;
+        state ^= state << 5;
+        state as u8
+    };
+    (0..len).map(next).collect()
+}
+
+/// The system sends large files from its cache. Lengths are around the least of these, and around the pieces that a turn sends.
+#[test]
+fn large_files_arrive_whole() {
+    let site = Site::of("large_files_arrive_whole");
+    let content = noise(3_000_000);
+    for len in [32_767, 32_768, 32_769, 262_143, 262_144, 262_145, 524_288, 3_000_000] {
+        fs::write(site.root.join("large.bin"), &content[..len]).unwrap();
+        let mut client = Client::connect(site.running.local_addrs()[0]);
+        // Three in a pipeline, one of them about a part.
+        let part = format!("bytes=5-{}", len - 3);
+        let get = |range: &str| format!("GET /large.bin HTTP/1.1\r\nHost: h\r\n{range}\r\n");
+        client.send(&[get(""), get(&format!("Range: {part}\r\n")), get("")].concat());
+        let answers: Vec<_> = (0..3).map(|_| client.answer().unwrap()).collect();
+        assert_eq!(answers.iter().map(|answer| answer.status).collect::<Vec<_>>(), [200, 206, 200], "{len}");
+        assert!(answers[0].body == content[..len] && answers[2].body == content[..len], "{len}");
+        assert!(answers[1].body == content[5..len - 2], "{len}");
+        client.send("HEAD /large.bin HTTP/1.1\r\nHost: h\r\n\r\n");
+        let head = client.answer_to("HEAD").unwrap();
+        assert_eq!(head.header("content-length"), Some(len.to_string().as_str()));
+        client.send("GET /large.bin HTTP/1.0\r\n\r\n");
+        assert!(client.answer().unwrap().body == content[..len], "{len}");
+        assert!(client.answer().is_none(), "HTTP/1.0 ends the connection");
+    }
+    site.end();
+}
+
+/// A client gets no more than the file had when it was opened, and notices if less is left of it.
+#[test]
+fn a_file_that_changes_while_it_is_sent() {
+    let site = Site::of("a_file_that_changes_while_it_is_sent");
+    let content = noise(30_000_000);
+    let path = site.root.join("large.bin");
+    for becomes in [40_000_000, 1_000_000] {
+        fs::write(&path, &content).unwrap();
+        let mut client = Client::connect(site.running.local_addrs()[0]);
+        client.send("GET /large.bin HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n");
+        let mut got = vec![0; 100_000];
+        client.stream.read_exact(&mut got).unwrap();
+        fs::OpenOptions::new().write(true).open(&path).unwrap().set_len(becomes).unwrap();
+        // The end may be a reset.
+        let _ = client.stream.read_to_end(&mut got);
+        let head = got.windows(4).position(|bytes| bytes == b"\r\n\r\n").unwrap() + 4;
+        let body = &got[head..];
+        if becomes > content.len() as u64 {
+            assert!(body == content);
+        } else {
+            assert!(body.len() < content.len(), "{}", body.len());
+        }
+    }
     site.end();
 }
 

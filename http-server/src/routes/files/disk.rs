@@ -1,11 +1,12 @@
 //! Files for `ServeDir`. Files that the kernel has in its caches are looked up and read where the request is served;
 //! for the rest a thread waits for the disk (openat2(2) `RESOLVE_CACHED`, preadv2(2) `RWF_NOWAIT`).
 
+use std::cell::RefCell;
 use std::fs::{self, Metadata};
 use std::future;
 use std::io::{self, SeekFrom};
 use std::mem;
-use std::os::unix::fs::{FileExt as _, MetadataExt as _};
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::pin::Pin;
 use std::sync::{Arc, PoisonError, RwLock};
@@ -13,7 +14,38 @@ use std::task::{Context, Poll};
 
 use tokio::io::{AsyncRead, AsyncSeek, ReadBuf};
 use tokio::task::{JoinError, JoinHandle, spawn_blocking};
+use tokio::task_local;
 use tower_http::services::fs::{Backend, File};
+
+use crate::file_part::{read_cached, read_from_disk};
+
+task_local! {
+    /// The lookups of the request at hand.
+    static LOOKUPS: RefCell<Lookups>;
+}
+
+#[derive(Default)]
+struct Lookups {
+    /// The path of a regular file on a local file system that was looked up last, and is not opened yet.
+    checked: Option<PathBuf>,
+    /// The file that was opened last.
+    opened: Option<Arc<fs::File>>,
+}
+
+/// The result of a call to `ServeDir`, and the file that it has opened last.
+pub(super) async fn noting_file<T>(call: impl Future<Output = T>) -> (T, Option<Arc<fs::File>>) {
+    let noting = async {
+        let result = call.await;
+        (result, LOOKUPS.with(|lookups| lookups.borrow_mut().opened.take()))
+    };
+    LOOKUPS.scope(RefCell::default(), noting).await
+}
+
+/// Notes a lookup, if the request at hand wants that.
+fn note(lookup: impl FnOnce(&mut Lookups)) {
+    // Tests look up without a request.
+    let _ = LOOKUPS.try_with(|lookups| lookup(&mut lookups.borrow_mut()));
+}
 
 /// Directories and regular files. Nothing else is found: to open a pipe or a device is to do something with it.
 #[derive(Clone, Debug, Default)]
@@ -30,11 +62,17 @@ impl Backend for Disk {
     type MetadataFuture = LookUp<Metadata>;
 
     fn open(&self, path: PathBuf) -> LookUp<Opened> {
-        self.look_up(path, Self::open)
+        let noted = |opened: &Opened, _: &Path| note(|lookups| lookups.opened = Some(Arc::clone(&opened.file)));
+        self.look_up(path, Self::open, noted)
     }
 
     fn metadata(&self, path: PathBuf) -> LookUp<Metadata> {
-        self.look_up(path, Self::metadata)
+        let noted = |found: &Metadata, path: &Path| {
+            if found.is_file() {
+                note(|lookups| lookups.checked = Some(path.to_owned()));
+            }
+        };
+        self.look_up(path, Self::metadata, noted)
     }
 }
 
@@ -57,15 +95,23 @@ impl Disk {
         if disk.metadata(root, Reach::Disk)?.is_dir() { Ok(disk) } else { Err(io::ErrorKind::NotADirectory.into()) }
     }
 
-    fn look_up<T: Send + 'static>(&self, path: PathBuf, look: fn(&Self, &Path, Reach) -> io::Result<T>) -> LookUp<T> {
+    /// Looks in the caches, and on the disk if they do not say; `noted` learns what was found.
+    fn look_up<T: Send + 'static>(
+        &self,
+        path: PathBuf,
+        look: fn(&Self, &Path, Reach) -> io::Result<T>,
+        noted: fn(&T, &Path),
+    ) -> LookUp<T> {
         let disk = self.clone();
         Box::pin(async move {
-            match look(&disk, &path, Reach::Caches) {
+            let found = match look(&disk, &path, Reach::Caches) {
                 Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                    let path = path.clone();
                     spawn_blocking(move || look(&disk, &path, Reach::Disk)).await.unwrap_or_else(ended)
                 }
                 known => known,
-            }
+            };
+            found.inspect(|found| noted(found, &path))
         })
     }
 
@@ -82,14 +128,18 @@ impl Disk {
     }
 
     fn open(&self, path: &Path, reach: Reach) -> io::Result<Opened> {
-        if !self.metadata(path, reach)?.is_file() {
+        let mut is_checked = false;
+        note(|lookups| is_checked = lookups.checked.take_if(|checked| checked.as_path() == path).is_some());
+        if !is_checked && !self.metadata(path, reach)?.is_file() {
             return Err(io::ErrorKind::NotFound.into());
         }
         let file = match reach {
             Reach::Caches => cached::open(path)?,
             Reach::Disk => fs::File::open(path)?,
         };
-        Opened::new(file)
+        let opened = Opened::new(file)?;
+        // Another file may have come into its place.
+        if opened.found.is_file() { Ok(opened) } else { Err(io::ErrorKind::NotFound.into()) }
     }
 
     /// Remembers what kind of device a path is on.
@@ -136,13 +186,7 @@ impl Opened {
 
     /// Has a thread read so many bytes.
     fn read_from_disk(&self, most: usize) -> JoinHandle<io::Result<Vec<u8>>> {
-        let (file, at) = (Arc::clone(&self.file), self.at);
-        spawn_blocking(move || {
-            let mut bytes = vec![0; most];
-            let count = file.read_at(&mut bytes, at)?;
-            bytes.truncate(count);
-            Ok(bytes)
-        })
+        read_from_disk(&self.file, self.at, most)
     }
 }
 
@@ -160,7 +204,7 @@ impl AsyncRead for Opened {
         }
         let mut reading = match self.reading.take() {
             Some(reading) => reading,
-            None => match cached::read(&self.file, buf.initialize_unfilled_to(most), self.at) {
+            None => match read_cached(&self.file, buf.initialize_unfilled_to(most), self.at) {
                 Ok(count) => {
                     buf.advance(count);
                     self.at += count as u64;
@@ -209,16 +253,15 @@ impl File for Opened {
     }
 }
 
-/// Lookups and reads that do not wait. Errors other than [`NotFound`](io::ErrorKind::NotFound) say nothing about a
+/// Lookups that do not wait. Errors other than [`NotFound`](io::ErrorKind::NotFound) say nothing about a
 /// file: the kernel may be too old, or not allowed to, or would have to wait.
 #[cfg(target_os = "linux")]
 mod cached {
     use std::fs::{File, Metadata};
-    use std::io::{self, IoSliceMut};
+    use std::io;
     use std::path::Path;
 
     use rustix::fs::{AtFlags, CWD, Mode, OFlags, ResolveFlags, StatxFlags, makedev, openat2, statfs, statx};
-    use rustix::io::{ReadWriteFlags, preadv2};
 
     /// File systems that ask another machine or another program, by the numbers that statfs(2) tells.
     const REMOTE: [u32; 15] = [
@@ -259,12 +302,9 @@ mod cached {
         }
     }
 
+    /// Opens a file. A pipe that has come into its place meanwhile is opened without waiting for a writer.
     pub(super) fn open(path: &Path) -> io::Result<File> {
-        open_as(path, OFlags::RDONLY)
-    }
-
-    pub(super) fn read(file: &File, into: &mut [u8], at: u64) -> io::Result<usize> {
-        Ok(preadv2(file, &mut [IoSliceMut::new(into)], at, ReadWriteFlags::NOWAIT)?)
+        open_as(path, OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY)
     }
 }
 
@@ -283,10 +323,6 @@ mod cached {
     }
 
     pub(super) fn open(_path: &Path) -> io::Result<File> {
-        Err(io::ErrorKind::Unsupported.into())
-    }
-
-    pub(super) fn read(_file: &File, _into: &mut [u8], _at: u64) -> io::Result<usize> {
         Err(io::ErrorKind::Unsupported.into())
     }
 }
