@@ -10,6 +10,7 @@ mod check;
 mod ci;
 mod clusters;
 mod compare;
+mod confidence;
 mod deploy;
 mod differ;
 mod failovers;
@@ -93,6 +94,8 @@ enum Task {
     Persistence(persistence::Options),
     /// The gain of a second worker of redis-server, alone and with clients that make others look after their keys.
     Scaling(scaling::Options),
+    /// How often `loadgen compare` calls a server different from itself, and finds five per cent more work.
+    Confidence(confidence::Options),
     /// The published comparisons measured again: runs loadgen compare, keeps its records, writes REPORT.md and its page.
     Report(report::Options),
     /// Instructions of every server's hot paths, against a committed baseline.
@@ -125,6 +128,7 @@ fn main() -> ExitCode {
         Task::Attacks(options) => attacks::run(&options),
         Task::Persistence(options) => persistence::run(&options),
         Task::Scaling(options) => scaling::run(&options),
+        Task::Confidence(options) => confidence::run(&options),
         Task::Report(options) => report::run(&options),
         Task::Paths(options) => paths::run(&options),
         Task::Instructions(options) => instructions::run(&options),
