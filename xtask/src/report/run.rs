@@ -135,11 +135,11 @@ fn quietly(words: &[String], folder: &Path, interrupt: &Interrupt) -> Result<()>
     loadgen::compare::output(words, folder, &BTreeMap::new(), BUILD_LIMIT, &|| interrupt.came()).map(|_| ())
 }
 
-/// The commit, with `+` behind it if there are changes other than a report's own.
+/// The commit, with `+` behind it if there are changes other than a report's own, and those of texts.
 fn commit() -> Option<String> {
     let git = |words: &[&str]| run_quietly(Command::new("git").args(words).current_dir(crate::workspace::root())).ok();
     let commit = git(&["rev-parse", "--short=12", "HEAD"])?.trim().to_owned();
-    let made = [":!REPORT.md", ":!benches/record", ":!benches/micro"];
+    let made = [":!*.md", ":!benches/record", ":!benches/micro"];
     let changed = git(&[&["status", "--porcelain", "--untracked-files=no", "--", "."], &made[..]].concat())?;
     Some(if changed.trim().is_empty() { commit } else { format!("{commit}+") })
 }
