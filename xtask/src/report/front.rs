@@ -116,6 +116,9 @@ fn losses(all: &All<'_>) -> Vec<String> {
         };
         format!("{head}: {}{others}.", texts.join(", "))
     };
+    if lines.is_empty() {
+        return vec!["None: no question about our programs is decided against them.".to_owned()];
+    }
     lines.into_iter().map(line).collect()
 }
 
