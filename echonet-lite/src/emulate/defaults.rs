@@ -68,7 +68,8 @@ fn candidates(data: &'static Data) -> Vec<Vec<u8>> {
             let item = candidates(array.items).into_iter().next().unwrap_or_default();
             let fits = item.len() == usize::from(array.item_size);
             let item = if fits { item } else { vec![0; array.item_size.into()] };
-            item.repeat(array.minimum.into())
+            // One item where there may be none: of a board with one circuit, its value.
+            item.repeat(array.minimum.max(1).min(array.maximum).into())
         }
         Data::Object(fields) => {
             let first = |data| candidates(data).into_iter().next().unwrap_or_default();

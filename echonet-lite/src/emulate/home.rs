@@ -12,6 +12,7 @@ use std::vec::Vec;
 
 use serde::Deserialize;
 
+use super::live::Live;
 use super::{Fault, Kind};
 use crate::class::{self, Class};
 use crate::wire::{ClassCode, EDT_MAX, Eoj};
@@ -61,13 +62,16 @@ pub struct ObjectPlan {
     pub values: Vec<(u8, Vec<u8>)>,
     /// The changes of its values, by time.
     pub script: Vec<Step>,
+    /// Whether values change with time, as [`Device`](super::Device) does it for meters, solar power, batteries, blinds and
+    /// shutters; objects of other classes stay as they are.
+    pub live: bool,
 }
 
 impl ObjectPlan {
     /// An object of a class with all its properties and plausible values.
     pub fn new(class: &'static Class, instance: u8) -> Self {
         let (values, script) = (Vec::new(), Vec::new());
-        Self { class, eoj: class.code.instance(instance), mandatory: false, values, script }
+        Self { class, eoj: class.code.instance(instance), mandatory: false, values, script, live: false }
     }
 }
 
@@ -128,6 +132,8 @@ struct RawObject {
     values: BTreeMap<String, String>,
     #[serde(default)]
     script: Vec<RawStep>,
+    #[serde(default)]
+    live: bool,
 }
 
 #[derive(Deserialize)]
@@ -190,7 +196,11 @@ fn object(raw: &RawObject) -> Result<ObjectPlan, HomeError> {
     if !(1..=127).contains(&instance) {
         return Err(HomeError(format!("{class}: an instance is a number from 1 to 127, not {instance}")));
     }
-    let mut planned = ObjectPlan { mandatory: raw.mandatory, ..ObjectPlan::new(class, instance) };
+    if raw.live && !Live::is_of(class) {
+        let wrong = "`live` is for meters, solar power, storage batteries, blinds and shutters";
+        return Err(HomeError(format!("{class}: {wrong}")));
+    }
+    let mut planned = ObjectPlan { mandatory: raw.mandatory, live: raw.live, ..ObjectPlan::new(class, instance) };
     planned.values = values(class, &raw.values)?;
     for step in &raw.script {
         planned.script.push(Step { after: seconds(step.after)?, set: values(class, &step.set)? });
@@ -284,6 +294,7 @@ mod tests {
             ("[[node]]\n[[node.object]]\nclass = \"lamp\"", "there is no device class `lamp`"),
             ("[[node]]\n[[node.object]]\nclass = \"nodeProfile\"", "there is no device class `nodeProfile`"),
             (&format!("{light}instance = 128"), "from 1 to 127, not 128"),
+            (&format!("{light}live = true"), "generalLighting: `live` is for meters"),
             (&format!("{light}values = {{ lightLevel = \"101\" }}"), "light level: 101 is not in 0..=100 %"),
             (&format!("{light}values = {{ volume = \"1\" }}"), "has no property `volume`"),
             (&format!("{light}[[node.object]]\nclass = \"0290\""), "two objects 029001"),

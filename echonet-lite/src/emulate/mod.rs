@@ -18,6 +18,10 @@
 //! values = { operationMode = "normal" }
 //! script = [{ after = 2.5, set = { operationStatus = "off" } }]   # seconds from the start; announced
 //!
+//! [[node.object]]
+//! class = "lvSmartElectricEnergyMeter"
+//! live = true                 # the energy grows with the power, which changes with the hour
+//!
 //! [[node.fault]]
 //! kind = "missing"
 //! object = "generalLighting"
@@ -28,6 +32,20 @@
 //! # Ok::<(), echonet_lite::emulate::HomeError>(())
 //! ```
 //!
+//! # Values that change with time
+//!
+//! Objects with `live = true` change by themselves:
+//!
+//! - Meters (0280, 0287, 0288, 028D, 028E) and solar power (0279) count the energy of their instantaneous power, in their own unit
+//!   and with their coefficient. Half-hour histories are readings of the same count. A power that the plan gives, or that is
+//!   written, holds. Otherwise it follows the hour of the day.
+//! - Boards (0287) share the power between the channels that B1 and B8 announce. Lists have the range that was chosen.
+//! - Storage batteries (027D) charge and discharge as their operation mode says, until they are full or empty.
+//! - Blinds, shutters and rain doors (0260, 0261, 0263) move for the operation time (D2), or 20 s, from one end to the other.
+//!   They announce that they open, close, arrive or stop.
+//!
+//! [`Device::starting_at`] sets the clock, which is in universal time.
+//!
 //! [`Device`] is one node of it, to be served by any endpoint: `Endpoint::builder().serve(Device::new(&home.nodes[0]))`.
 #![forbid(unsafe_code)]
 
@@ -36,6 +54,7 @@ mod defaults;
 mod device;
 mod fault;
 mod home;
+mod live;
 mod object;
 mod time;
 

@@ -1,12 +1,14 @@
 //! An object that is nothing but the table of its class and a value for each property.
 
 use core::fmt;
+use core::time::Duration;
 use std::borrow::ToOwned;
 use std::boxed::Box;
 use std::collections::BTreeMap;
 use std::vec::Vec;
 
 use super::defaults;
+use super::live::Live;
 use crate::class::{Class, Rule};
 use crate::node::{self, Object, PropertyAccess, Refused};
 use crate::wire::{Eoj, PropertySet};
@@ -21,6 +23,9 @@ pub struct Emulated {
     access: PropertyAccess,
     values: BTreeMap<u8, Vec<u8>>,
     listener: Option<Listener>,
+    live: Option<Live>,
+    /// The last value of the live property whose changes are announced.
+    announced: Option<Vec<u8>>,
     pub(super) takes_anything: bool,
     pub(super) unwritable: PropertySet,
 }
@@ -55,7 +60,45 @@ impl Emulated {
         }
         let eoj = class.code.instance(instance);
         let unwritable = PropertySet::EMPTY;
-        Self { class, eoj, access, values, listener: None, takes_anything: false, unwritable }
+        let (live, announced) = (None, None);
+        Self { class, eoj, access, values, listener: None, live, announced, takes_anything: false, unwritable }
+    }
+
+    /// Has its values change with time from a moment on, counted from 1970. The `given` ones begin as they are.
+    pub(super) fn enliven(&mut self, given: &[u8], now: Duration) {
+        self.live = Live::new(self.class, &mut self.values, given, now);
+        self.announced = self.live_announcement().map(|(_, edt)| edt);
+    }
+
+    /// Goes on to a moment. The property to announce, if one has another value than before.
+    pub(super) fn advance(&mut self, now: Duration) -> Option<u8> {
+        self.live.as_mut()?.advance(now);
+        let (epc, edt) = self.live_announcement()?;
+        let is_changed = self.announced.as_ref() != Some(&edt);
+        self.announced = Some(edt);
+        is_changed.then_some(epc)
+    }
+
+    /// When a value changes that is announced.
+    pub(super) fn next(&self) -> Option<Duration> {
+        self.live.as_ref()?.next()
+    }
+
+    /// The property whose changes are announced while time goes on, and its value.
+    fn live_announcement(&self) -> Option<(u8, Vec<u8>)> {
+        let live = self.live.as_ref()?;
+        let epc = live.announced().filter(|epc| self.access.announce.contains(*epc))?;
+        Some((epc, live.value(epc, &self.values)?))
+    }
+
+    /// Takes a value.
+    fn store(&mut self, epc: u8, edt: &[u8]) -> bool {
+        let Some(value) = self.values.get_mut(&epc) else { return false };
+        edt.clone_into(value);
+        if let Some(live) = &mut self.live {
+            live.told(epc, &self.values);
+        }
+        true
     }
 
     /// Has a function told of every value that others write.
@@ -68,7 +111,7 @@ impl Emulated {
         self.class
     }
 
-    /// Its values, by property.
+    /// Its values, by property; of one that changes with time the last that was written.
     pub fn values(&self) -> impl Iterator<Item = (u8, &[u8])> {
         self.values.iter().map(|(epc, edt)| (*epc, &edt[..]))
     }
@@ -76,7 +119,7 @@ impl Emulated {
     /// Changes the value of a property, whatever its class allows; announcing that is up to the caller. False if it has no
     /// such property.
     pub fn put(&mut self, epc: u8, edt: &[u8]) -> bool {
-        self.values.get_mut(&epc).map(|value| edt.clone_into(value)).is_some()
+        self.store(epc, edt)
     }
 
     /// Takes a property away.
@@ -96,7 +139,11 @@ impl Object for Emulated {
     }
 
     fn get(&self, epc: u8, edt: &mut [u8]) -> Result<usize, Refused> {
-        node::put(edt, self.values.get(&epc).ok_or(Refused::NoProperty)?)
+        let stored = self.values.get(&epc).ok_or(Refused::NoProperty)?;
+        match self.live.as_ref().and_then(|live| live.value(epc, &self.values)) {
+            Some(live) => node::put(edt, &live),
+            None => node::put(edt, stored),
+        }
     }
 
     fn check(&self, epc: u8, edt: &[u8]) -> Result<(), Refused> {
@@ -107,7 +154,9 @@ impl Object for Emulated {
     }
 
     fn set(&mut self, epc: u8, edt: &[u8]) -> Result<(), Refused> {
-        edt.clone_into(self.values.get_mut(&epc).ok_or(Refused::NoProperty)?);
+        if !self.store(epc, edt) {
+            return Err(Refused::NoProperty);
+        }
         if let Some(listener) = &mut self.listener {
             listener(self.eoj, epc, edt);
         }

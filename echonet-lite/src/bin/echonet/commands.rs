@@ -56,6 +56,9 @@ A file:
   class = \"homeAirConditioner\"
   values = { targetTemperature = \"25\" }
   script = [{ after = 5, set = { operationStatus = \"off\" } }]
+  [[node.object]]
+  class = \"lvSmartElectricEnergyMeter\"
+  live = true                     # it counts; batteries, blinds and shutters move
   [[node.fault]]
   kind = \"wrong-size\"
   object = \"homeAirConditioner\"
