@@ -1,5 +1,6 @@
 //! `echonet bridge` between emulated homes and a genuine broker, seen as Home Assistant sees it.
 
+mod board;
 mod checker;
 mod config;
 mod home_assistant;

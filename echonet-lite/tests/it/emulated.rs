@@ -3,7 +3,7 @@
 use std::net::Ipv4Addr;
 use std::process::Child;
 
-use echonet_lite::class::Class;
+use echonet_lite::class::{self, Class};
 use echonet_lite::emulate::{Device, NodePlan, ObjectPlan};
 use echonet_lite::net::Endpoint;
 use echonet_lite::node::Object;
@@ -17,6 +17,21 @@ impl Drop for Running {
         let _ = self.0.kill();
         let _ = self.0.wait();
     }
+}
+
+/// A distribution board with so many circuits of one direction and of both, that has counted 210.0 kWh. No power flows.
+pub fn board(serial: u64, simplex: u8, duplex: u8) -> NodePlan {
+    let mut object = ObjectPlan::new(class::by_name("0287").unwrap(), 1);
+    object.live = true;
+    object.values = vec![
+        (0xB1, vec![simplex]),
+        (0xB8, vec![duplex]),
+        (0xC0, 2100_u32.to_be_bytes().to_vec()),
+        (0xC1, vec![0; 4]),
+        (0xC2, vec![1]),
+        (0xC6, vec![0; 4]),
+    ];
+    NodePlan::new(serial, [object])
 }
 
 /// Emulated nodes, each on an address of its own.

@@ -150,6 +150,29 @@ fn dashboard_shows(text: &str) {
     assert!(count >= 6, "{count}");
 }
 
+#[test]
+fn circuits_of_a_board_are_metrics() {
+    let port = PORT + 3;
+    let home = Home::of([127, 0, 112], port, [crate::emulated::board(1, 61, 1)]);
+    let mut command = Command::new(env!("CARGO_BIN_EXE_echonet"));
+    command.args(["--json", "--port", &port.to_string(), "--address", "127.0.113.1"]);
+    let exporter = Exporter::start_with(command, &["--poll", "0.5"]);
+    let energy = "echonet_circuit_energy_kilowatt_hours_total";
+    let power = "echonet_circuit_power_watts";
+    let all = |text: &str| values(text, energy).len() == 61 + 2 && values(text, power).len() == 61 + 1;
+    let text = exporter.wait("all circuits", all);
+    let lines = |end: &str| text.lines().filter(|line| line.starts_with(energy) && line.ends_with(end)).count();
+    // Sixty of the weights 1 to 5, and one more 1: 210.0 kWh in 181 parts.
+    assert_eq!(lines("kind=\"simplex\",circuit=\"61\"} 1.1"), 1, "{text}");
+    assert_eq!(lines("kind=\"simplex\",circuit=\"60\"} 5.8"), 1, "{text}");
+    assert_eq!(lines("kind=\"duplex\",circuit=\"1\",field=\"normalDirectionElectricEnergy\"} 210.0"), 1, "{text}");
+    assert!(!text.contains("startChannel"), "{text}");
+    assert!(text.contains(&format!("# TYPE {energy} counter\n")) && text.contains("echonet_circuit_current_amperes{"));
+    is_well_formed(text.split_once("\r\n\r\n").unwrap().1);
+    home.change(0, 0xC6, &18_100_i32.to_be_bytes());
+    exporter.wait("the power of circuit 2", |text| values(text, power).contains(&"200"));
+}
+
 /// Announcements of such a node do not arrive, so it is asked for these values as often as for all others.
 #[test]
 fn a_node_without_multicast_is_asked_for_what_it_announces() {

@@ -563,6 +563,44 @@ fn a_home_that_is_not_there() {
     assert_eq!(web.get(&path(light, "properties/lightLevel")), one("lightLevel", 12));
 }
 
+/// The lists of a board are read range by range, and shown by circuit.
+#[test]
+fn circuits_of_a_board() {
+    let port = PORT + 12;
+    let home = Home::of([127, 78, 12], port, [crate::emulated::board(1, 62, 1)]);
+    let web = Web::start("127.79.12.1", port, 1, &["--poll", "0.5"]);
+    let board = id(1, "0287");
+    let circuits = path(&board, "properties/circuits");
+    let read = web.get(&circuits);
+    let listed = read["circuits"].as_array().unwrap();
+    assert_eq!(listed.len(), 63);
+    // 210.0 kWh in 183 parts.
+    let current = json!({ "rPhase": 0.0, "tPhase": 0.0 });
+    let of = |circuit: u8, energy: f64| json!({ "circuit": circuit, "kind": "simplex", "energy": energy, "current": current, "power": 0 });
+    assert_eq!((&listed[0], &listed[61]), (&of(1, 1.1), &of(62, 2.2)));
+    assert_eq!(listed[62]["kind"], "duplex");
+    assert_eq!(
+        listed[62]["energy"],
+        json!({ "normalDirectionElectricEnergy": 210.0, "reverseDirectionElectricEnergy": 0.0 })
+    );
+    assert_eq!(web.get(&path(&board, "properties"))["circuits"], read["circuits"]);
+    let description = web.get(&format!("/elapi/v1/devices/{board}"));
+    assert_eq!(description["properties"]["circuits"]["schema"]["type"], "array");
+    web.expect("PUT", &circuits, &one("circuits", json!([])), 404);
+
+    let mut events = web.events("");
+    home.change(0, 0xC6, &18_300_i32.to_be_bytes());
+    let is_news = |news: &Value| news["name"] == "circuits" && news["value"][61]["power"] == 200;
+    events.wait("property", |news| news["id"] == board && is_news(news));
+
+    // A board whose list is of another range tells nothing of it.
+    let mut fault = Fault::new(Kind::WrongValue);
+    (fault.eoj, fault.epc, fault.edt) = (Some(home.nodes[0].0), 0xB7, vec![2, 1, 0, 0, 0, 9]);
+    home.nodes[0].1.with_node(|device| device.set_faults(vec![fault]));
+    let read = web.get(&circuits);
+    assert_eq!((&read["circuits"][0]["power"], &read["circuits"][0]["energy"]), (&Value::Null, &json!(1.1)));
+}
+
 /// Invented nodes cost little, and a client that asks for a device is answered meanwhile.
 #[test]
 fn five_thousand_nodes_that_are_not_there() {

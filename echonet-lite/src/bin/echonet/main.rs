@@ -5,6 +5,8 @@ mod bench;
 mod bridge;
 mod capture;
 mod certify;
+#[cfg(any(feature = "mqtt", feature = "web"))]
+mod circuits;
 mod classes;
 mod commands;
 mod decode;

@@ -7,6 +7,7 @@ use echonet_lite::wire::{Eoj, PropertySet};
 
 use super::Bridge;
 use super::thing::Group;
+use crate::circuits::Part;
 use crate::directory::{Name, Namesake};
 use crate::failure::Failure;
 use crate::quirks::Quirks;
@@ -23,6 +24,7 @@ const AGAIN: Duration = Duration::from_secs(1);
 /// The result of a task of the bridge.
 pub(super) enum Told {
     Reading(Reading),
+    Circuits(ReadingOfCircuits),
     /// A command was carried out, or not; `reading` has the values read afterwards.
     Written {
         number: u64,
@@ -58,6 +60,15 @@ pub(super) struct Reading {
     pub(super) place: (NodeAddr, u64),
 }
 
+/// Values of ranges of a board's circuits.
+pub(super) struct ReadingOfCircuits {
+    pub(super) name: Name,
+    pub(super) eoj: Eoj,
+    pub(super) values: Vec<(Part, Vec<u8>)>,
+    /// Where, and how often it was doubtful who is there.
+    pub(super) place: (NodeAddr, u64),
+}
+
 impl Bridge<'_> {
     /// Has a group of an object asked for after a time, instead of when it was planned before.
     pub(super) fn plan(&mut self, name: &Name, eoj: Eoj, group: Group, after: Duration) {
@@ -69,7 +80,15 @@ impl Bridge<'_> {
     pub(super) fn ask_object_soon(&mut self, place: &(Name, Eoj), after: Duration) {
         let Some(thing) = self.things.get(place) else { return };
         let groups: &[Group] = if thing.is_described { &[Group::Silent, Group::Announced] } else { &[Group::First] };
+        let has_circuits = thing.is_described && !thing.parts().is_empty();
         groups.iter().for_each(|group| self.plan(&place.0, place.1, *group, after));
+        let is_planned = |(_, name, eoj, group): &(Instant, Name, Eoj, Group)| {
+            (name, *eoj, *group) == (&place.0, place.1, Group::Circuits)
+        };
+        // A command to a board is no reason to read all circuits.
+        if has_circuits && !self.due.iter().any(is_planned) {
+            self.plan(&place.0, place.1, Group::Circuits, after);
+        }
     }
 
     /// Has all objects of a node asked for.
@@ -85,6 +104,10 @@ impl Bridge<'_> {
             self.due.pop_first();
             if group == Group::Identity {
                 self.recognize(&name);
+                continue;
+            }
+            if group == Group::Circuits {
+                self.ask_circuits(&name, eoj);
                 continue;
             }
             // A node that is found again is asked then.
@@ -118,6 +141,7 @@ impl Bridge<'_> {
     pub(super) fn take(&mut self, told: Told) -> Result<(), Failure> {
         match told {
             Told::Reading(reading) => self.take_reading(reading),
+            Told::Circuits(reading) => self.take_circuits(reading),
             Told::Written { number, failure, reading } => {
                 self.take_reading(reading);
                 self.written(number, failure);
@@ -129,20 +153,17 @@ impl Bridge<'_> {
 
     fn take_reading(&mut self, reading: Reading) {
         let Reading { name, eoj, group, values, place: (addr, doubts) } = reading;
-        let is_its_own = self.directory.who(addr) == Some(&name) && self.directory.doubts(addr) == doubts;
-        let Some(thing) = self.things.get_mut(&(name.clone(), eoj)) else { return };
-        if !is_its_own {
+        if !self.things.contains_key(&(name.clone(), eoj)) {
+            return;
+        }
+        if !self.is_its_own(&name, (addr, doubts)) {
             if let Some(group) = group {
                 self.plan(&name, eoj, group, AGAIN);
             }
             return;
         }
-        let mut changed = false;
-        for (epc, edt) in &values {
-            let topics = thing.take(*epc, edt);
-            changed |= !topics.is_empty();
-            topics.into_iter().for_each(|(topic, payload)| self.broker.publish(topic, payload));
-        }
+        let changed = self.take_values(&name, eoj, values.iter().map(|(epc, edt)| (*epc, edt.as_slice())));
+        let Some(thing) = self.things.get_mut(&(name.clone(), eoj)) else { return };
         match group {
             Some(Group::First) if values.is_empty() && !thing.properties(Group::First).is_empty() => {
                 let after = thing.next(Group::First, self.args.poll, false);
@@ -159,18 +180,50 @@ impl Bridge<'_> {
         }
     }
 
+    /// A node at a place has answered as itself: nothing has made it doubtful since it was asked.
+    pub(super) fn is_its_own(&self, name: &Name, (addr, doubts): (NodeAddr, u64)) -> bool {
+        self.directory.who(addr) == Some(name) && self.directory.doubts(addr) == doubts
+    }
+
+    /// Publishes values of an object; true if one is another than before. An object that has other circuits than before is
+    /// described anew.
+    pub(super) fn take_values<'v>(
+        &mut self,
+        name: &Name,
+        eoj: Eoj,
+        values: impl Iterator<Item = (u8, &'v [u8])>,
+    ) -> bool {
+        let Some(thing) = self.things.get_mut(&(name.clone(), eoj)) else { return false };
+        let before = thing.parts();
+        let topics: Vec<_> = values.flat_map(|(epc, edt)| thing.take(epc, edt)).collect();
+        let is_other = thing.is_described && thing.parts() != before;
+        let changed = !topics.is_empty();
+        topics.into_iter().for_each(|(topic, payload)| self.broker.publish(topic, payload));
+        if is_other {
+            // Not at once: of many changes the last one counts.
+            self.plan(name, eoj, Group::First, self.args.poll);
+        }
+        changed
+    }
+
     /// Tells Home Assistant of an object.
     fn describe(&mut self, name: &Name, eoj: Eoj) {
         let topics = ["bridge", name].map(|id| super::availability(self.args, id));
         let Some(thing) = self.things.get_mut(&(name.clone(), eoj)) else { return };
         let description = thing.description(topics.each_ref().map(String::as_str));
-        thing.is_described = true;
+        let was_described = std::mem::replace(&mut thing.is_described, true);
+        let circuits = thing.next(Group::Circuits, self.args.poll, true);
+        let circuits = if was_described { circuits } else { Duration::ZERO };
+        let has_circuits = !thing.parts().is_empty();
         let groups = [Group::Silent, Group::Announced].map(|group| (group, thing.next(group, self.args.poll, true)));
         let groups = groups.map(|(group, after)| (group, after, thing.properties(group).is_empty()));
         self.broker.publish(thing.description_topic(&self.args.discovery), description.to_string());
         self.forget_other_topics(name, eoj);
         for (group, after, _) in groups.into_iter().filter(|(.., is_empty)| !is_empty) {
             self.plan(name, eoj, group, after);
+        }
+        if has_circuits {
+            self.plan(name, eoj, Group::Circuits, circuits);
         }
     }
 }

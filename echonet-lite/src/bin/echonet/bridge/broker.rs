@@ -17,8 +17,8 @@ use crate::failure::Failure;
 const AGAIN: [Duration; 2] = [Duration::from_secs(1), Duration::from_secs(16)];
 /// Messages that the client may have in hand. Others wait here, and only the last payload of each topic is kept.
 const IN_HAND: usize = 256;
-/// The longest message: a description of a device with all properties.
-const PACKET: usize = 1 << 20;
+/// The longest message: a description of a board with 504 circuits, of 0.9 MB.
+const PACKET: usize = 1 << 21;
 /// Commands that wait to be carried out; MQTT waits when there are more.
 const COMMANDS: usize = 1024;
 

@@ -8,6 +8,7 @@
 
 mod asking;
 mod broker;
+mod circuits;
 mod clean;
 mod commanding;
 mod composite;
@@ -184,11 +185,8 @@ impl Bridge<'_> {
 
     fn notified(&mut self, news: &Notification) {
         let Some(name) = self.directory.who(news.node) else { return };
-        let Some(thing) = self.things.get_mut(&(name.clone(), news.eoj)) else { return };
-        for (epc, edt) in news.properties() {
-            let topics = thing.take(epc, edt);
-            topics.into_iter().for_each(|(topic, payload)| self.broker.publish(topic, payload));
-        }
+        let name = name.clone();
+        self.take_values(&name, news.eoj, news.properties());
     }
 
     /// The broker has something to say.

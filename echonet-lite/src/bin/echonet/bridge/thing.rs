@@ -11,6 +11,7 @@ use serde_json::{Map, Value as Json, json};
 use super::config::Wanted;
 use super::shown::{self, Kind, Leaf, UNKNOWN};
 use super::{composite, device_class};
+use crate::circuits::{self, Circuits};
 use crate::quirks::Quirks;
 use crate::render::coefficients;
 use crate::{names, render};
@@ -39,6 +40,8 @@ pub(super) enum Group {
     Silent,
     /// Properties that are announced: in case that an announcement was lost.
     Announced,
+    /// The values of a board's circuits, range by range.
+    Circuits,
     /// The identity of the node: from its profile.
     Identity,
 }
@@ -52,12 +55,15 @@ pub(super) struct Thing {
     /// The topics of its properties are below this one.
     pub(super) base: String,
     /// The permanent id of it and its entities.
-    unique: String,
+    pub(super) unique: String,
     name: String,
     maker: Option<[u8; 3]>,
-    values: HashMap<u8, Vec<u8>>,
+    pub(super) values: HashMap<u8, Vec<u8>>,
+    pub(super) circuits: Circuits,
+    /// The values of its circuits are being asked for.
+    pub(super) asks_circuits: bool,
     /// How long to wait between two questions.
-    intervals: [Duration; 2],
+    intervals: [Duration; 3],
     pub(super) is_described: bool,
     pub(super) wanted: Wanted,
 }
@@ -66,7 +72,7 @@ pub(super) struct Thing {
 fn bounds(group: Group, least: Duration) -> (Duration, Duration) {
     match group {
         Group::First | Group::Identity => (6 * least, 6 * least),
-        Group::Silent => (least, 30 * least),
+        Group::Silent | Group::Circuits => (least, 30 * least),
         Group::Announced => (30 * least, 180 * least),
     }
 }
@@ -93,7 +99,9 @@ impl Thing {
             name: format!("{}{number}", class.name()),
             maker,
             values: HashMap::new(),
-            intervals: [Group::Silent, Group::Announced].map(|group| bounds(group, least).0),
+            circuits: Circuits::default(),
+            asks_circuits: false,
+            intervals: [Group::Silent, Group::Announced, Group::Circuits].map(|group| bounds(group, least).0),
             is_described: false,
             wanted: Wanted::default(),
         }
@@ -110,17 +118,23 @@ impl Thing {
             Group::First => readable.union(DESCRIBES.intersection(self.maps.readable)),
             Group::Silent => readable.difference(self.maps.announced),
             Group::Announced => readable.intersection(self.maps.announced),
-            Group::Identity => PropertySet::EMPTY,
+            Group::Identity | Group::Circuits => PropertySet::EMPTY,
         }
     }
 
     /// How long to wait until a group is asked for again: less if something had changed, more if not.
     pub(super) fn next(&mut self, group: Group, least: Duration, changed: bool) -> Duration {
-        let (shortest, longest) = bounds(group, least.max(self.quirks.poll_least));
+        let mut least = least.max(self.quirks.poll_least);
+        if group == Group::Circuits {
+            // Each range is a question.
+            least *= u32::try_from(self.parts().len()).unwrap_or(u32::MAX).max(1);
+        }
+        let (shortest, longest) = bounds(group, least);
         let interval = match group {
             Group::First | Group::Identity => return shortest,
             Group::Silent => &mut self.intervals[0],
             Group::Announced => &mut self.intervals[1],
+            Group::Circuits => &mut self.intervals[2],
         };
         *interval = if changed { *interval / 2 } else { *interval + *interval / 2 }.clamp(shortest, longest);
         *interval
@@ -128,7 +142,8 @@ impl Thing {
 
     /// The properties that are shown.
     fn shown(&self) -> impl Iterator<Item = &'static PropertySpec> {
-        let has = self.maps.readable.union(self.maps.writable).difference(DESCRIPTION).difference(self.quirks.broken);
+        let hidden = DESCRIPTION.union(self.quirks.broken).union(circuits::replaced(self.class, &self.maps));
+        let has = self.maps.readable.union(self.maps.writable).difference(hidden);
         let is_shown = move |spec: &&PropertySpec| has.contains(spec.epc) && !shown::leaves(spec.data).is_empty();
         self.class.all_properties().filter(is_shown)
     }
@@ -152,6 +167,7 @@ impl Thing {
                 components.insert(id, component.into());
             }
         }
+        self.circuit_components(&mut components);
         if !self.maps.writable.is_empty() {
             components.insert(
                 TROUBLE.into(),
@@ -287,7 +303,13 @@ impl Thing {
     }
 
     /// The part of a component that depends on the kind of entity.
-    fn component(&self, spec: &PropertySpec, kind: &Kind, readable: bool, writable: bool) -> Option<Map<String, Json>> {
+    pub(super) fn component(
+        &self,
+        spec: &PropertySpec,
+        kind: &Kind,
+        readable: bool,
+        writable: bool,
+    ) -> Option<Map<String, Json>> {
         let (detection, epc) = (device_class::detection(self.class, spec.epc), spec.epc);
         let component = match (kind, writable) {
             (Kind::Button(payload), true) => json!({ "platform": "button", "payload_press": payload }),
@@ -333,6 +355,7 @@ impl Thing {
         for spec in self.class.all_properties().filter(|spec| counts_in(spec.data, epc)) {
             topics.extend(self.topics(spec.epc));
         }
+        topics.extend(self.circuit_topics_counted_in(epc));
         if let Some(mode) = composite::mode(self.class, &self.values) {
             topics.push((format!("{}/{}", self.base, composite::MODE), mode.to_owned()));
         }
@@ -371,7 +394,8 @@ impl Thing {
             let topic = |leaf: shown::Leaf| [&[self.base.as_str(), spec.short_name], &leaf.path[..]].concat().join("/");
             shown::leaves(spec.data).into_iter().map(topic)
         });
-        of_properties.chain([composite::MODE, composite::ACTION].map(|name| format!("{}/{name}", self.base)))
+        let of_whole = [composite::MODE, composite::ACTION].map(|name| format!("{}/{name}", self.base));
+        of_properties.chain(of_whole).chain(self.circuit_topics())
     }
 
     /// The value of a property, by its newest form or an earlier one.
@@ -380,7 +404,7 @@ impl Thing {
     }
 
     /// A number times the properties that it is counted in; none while these are not known.
-    fn scaled<'a>(&self, data: &'static Data, value: Value<'a>) -> Option<Value<'a>> {
+    pub(super) fn scaled<'a>(&self, data: &'static Data, value: Value<'a>) -> Option<Value<'a>> {
         let Value::Number(number) = value else { return Some(value) };
         // A meter without the unit of its count tells no energy; an optional coefficient that it lacks is one.
         let counts = |epc: u8| self.maps.readable.contains(epc) || !render::is_one_if_absent(self.class, epc);

@@ -10,10 +10,9 @@ use echonet_lite::net::Error;
 use echonet_lite::wire::PropertySet;
 use serde_json::{Map, Value as Json, json};
 
-use super::Web;
 use super::device::{Device, Resource, Values, only_value};
 use super::problem::Problem;
-use super::value;
+use super::{Web, circuits, value};
 
 /// The time from a write to the read of its result: some devices take a moment to do it.
 const SETTLED: Duration = Duration::from_secs(2);
@@ -43,6 +42,9 @@ impl Web {
         let device = self.home.device(id)?;
         match call {
             Call::All => self.all(&device).await,
+            Call::Get { name, query } if name == circuits::NAME && device.has_circuits() && query.is_empty() => {
+                self.circuits(&device).await
+            }
             Call::Get { name, query } => self.get(&device, device.resource(&name)?, &query).await,
             Call::Put { name, body } => self.put(&device, device.resource(&name)?, &body).await,
             Call::Act { name, body } => self.act(&device, device.resource(&name)?, &body).await,
@@ -54,7 +56,11 @@ impl Web {
         let resources = device.resources().filter(|resource| resource.is_readable);
         let read =
             resources.filter_map(|resource| Some((resource.name.to_owned(), device.read(resource.spec, &values)?)));
-        Ok(Json::Object(read.collect()))
+        let mut all: Map<_, _> = read.collect();
+        if device.has_circuits() {
+            all.insert(circuits::NAME.into(), self.circuits(device).await?[circuits::NAME].take());
+        }
+        Ok(Json::Object(all))
     }
 
     async fn get(

@@ -9,7 +9,7 @@ use serde_json::{Map, Value as Json, json};
 
 use super::problem::Problem;
 use super::schema::{self, MANUFACTURER, PROTOCOL, descriptions, of_class};
-use super::value;
+use super::{circuits, value};
 use crate::quirks::Quirks;
 use crate::render;
 
@@ -176,6 +176,9 @@ impl Device {
             } else {
                 actions.insert(name, action(spec));
             }
+        }
+        if self.has_circuits() {
+            properties.insert(circuits::NAME.into(), circuits::description());
         }
         let mut description = json!({
             "deviceType": self.class.short_name,

@@ -5,13 +5,13 @@ use std::time::{Duration, Instant};
 
 use echonet_lite::controller::{Event, NodeAddr, NodeInfo};
 use echonet_lite::net::Events;
-use echonet_lite::wire::{Eoj, PropertySet};
+use echonet_lite::wire::Eoj;
 use serde_json::json;
 use tokio::sync::mpsc;
 
 use super::Web;
 use super::device::Device;
-use super::home::Met;
+use super::home::{Due, Met};
 use crate::directory::{Namesake, inquire};
 use crate::failure::Failure;
 use crate::output::Output;
@@ -142,7 +142,7 @@ impl Web {
                 || json!({ "event": "found", "address": device.addr.to_string(), "object": object, "device": device.id }),
                 || format!("{} {} is {}", device.addr, render::object(device.eoj), device.id),
             )?;
-            self.ask_for(device.readable(), Arc::clone(device));
+            self.ask_for(Due { epcs: device.readable(), device: Arc::clone(device), parts: Vec::new() });
         }
         // The others may have changed meanwhile.
         let is_new = |device: &Device| new.iter().any(|other| other.id == device.id);
@@ -175,23 +175,22 @@ impl Web {
     }
 
     fn ask(&self) {
-        for (device, epcs) in self.home.due(Instant::now()) {
-            self.ask_for(epcs, device);
-        }
+        self.home.due(Instant::now()).into_iter().for_each(|due| self.ask_for(due));
     }
 
     /// Asks for whatever may have changed.
     fn ask_all(&self, devices: Vec<Arc<Device>>) {
         for device in devices {
-            self.ask_for(device.state(), device);
+            self.ask_for(Due { epcs: device.state(), device, parts: Vec::new() });
         }
     }
 
-    fn ask_for(&self, epcs: PropertySet, device: Arc<Device>) {
-        let web = self.clone();
+    fn ask_for(&self, due: Due) {
+        let (web, Due { device, epcs, parts }) = (self.clone(), due);
         tokio::spawn(async move {
             // A device that is silent now is asked again.
             let _ = web.fetch(&device, epcs, false).await;
+            let _ = web.fetch_circuits(&device, parts).await;
             web.home.was_asked(&device.id);
         });
     }

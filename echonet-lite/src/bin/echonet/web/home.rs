@@ -14,7 +14,8 @@ use super::events::message;
 use super::histories::Histories;
 use super::problem::Problem;
 use super::stored::Stored;
-use super::{bulks, groups};
+use super::{bulks, circuits, groups};
+use crate::circuits::{Circuits, Part};
 use crate::directory::{Directory, Found, Namesake};
 use crate::names;
 use crate::quirks::Table;
@@ -64,10 +65,21 @@ pub(super) enum Met {
     Elsewhere(NodeAddr),
 }
 
+/// A device that is to be asked.
+pub(super) struct Due {
+    pub(super) device: Arc<Device>,
+    pub(super) epcs: PropertySet,
+    /// Ranges of its circuits.
+    pub(super) parts: Vec<Part>,
+}
+
 /// A device, and its latest values.
 pub(super) struct Known {
     pub(super) device: Arc<Device>,
     pub(super) values: Values,
+    pub(super) circuits: Circuits,
+    /// Rounds until its circuits are asked for: one for each of their ranges.
+    circuits_rest: usize,
     is_lost: bool,
     /// When it was last asked for what it does not announce, how often, and whether it is being asked.
     asked: Option<Instant>,
@@ -197,6 +209,8 @@ impl Home {
             let known = Known {
                 device: Arc::clone(&device),
                 values: Values::new(),
+                circuits: Circuits::default(),
+                circuits_rest: 0,
                 is_lost: info.is_lost,
                 asked: None,
                 rounds: 0,
@@ -289,9 +303,23 @@ impl Home {
         }
     }
 
+    /// A board has told values of its circuits; `certainty` is as for [`take`](Self::take).
+    pub(super) fn take_circuits(&self, device: &Device, certainty: Option<u64>, said: &[(Part, Vec<u8>)]) {
+        if certainty.is_none() || self.certainty(device) != certainty {
+            return;
+        }
+        let mut state = self.state();
+        let Some(known) = state.devices.get_mut(&device.id) else { return };
+        let changes = said.iter().map(|(part, edt)| known.circuits.take(*part, edt).len());
+        if changes.sum::<usize>() > 0 {
+            let value = known.circuits();
+            self.tell(|| message("property", &json!({ "id": device.id, "name": circuits::NAME, "value": value })));
+        }
+    }
+
     /// The devices that are to be asked now, and for what: those that have told nothing yet for everything, the others for
     /// the values that they do not announce, while a reader is there.
-    pub(super) fn due(&self, now: Instant) -> Vec<(Arc<Device>, PropertySet)> {
+    pub(super) fn due(&self, now: Instant) -> Vec<Due> {
         let is_watched = self.is_watched();
         let mut state = self.state();
         let mut due = Vec::new();
@@ -310,7 +338,8 @@ impl Home {
                 continue;
             }
             (known.asked, known.is_asked) = (Some(now), true);
-            due.push((Arc::clone(&known.device), epcs));
+            let parts = if is_watched { known.circuits_due() } else { Vec::new() };
+            due.push(Due { device: Arc::clone(&known.device), epcs, parts });
         }
         due
     }
@@ -357,12 +386,36 @@ impl Known {
         self.device.profile(&self.values)
     }
 
+    /// The ranges of its circuits, if it is their turn. Each range counts as a round, so that a board of many circuits is
+    /// asked no more often than other devices.
+    fn circuits_due(&mut self) -> Vec<Part> {
+        let parts = self.device.parts(&self.values);
+        match self.circuits_rest.checked_sub(1) {
+            Some(rest) => {
+                self.circuits_rest = rest;
+                Vec::new()
+            }
+            None => {
+                self.circuits_rest = parts.len().saturating_sub(1);
+                parts
+            }
+        }
+    }
+
+    /// The values of its circuits.
+    pub(super) fn circuits(&self) -> Json {
+        self.device.circuits(&self.circuits, &self.values)
+    }
+
     /// Its description with its values.
     fn message(&self) -> Message {
         let mut description = self.device.description();
         for resource in self.device.resources().filter(|resource| resource.is_readable) {
             let value = self.device.read(resource.spec, &self.values);
             description["properties"][resource.name]["value"] = value.unwrap_or(Json::Null);
+        }
+        if self.device.has_circuits() {
+            description["properties"][circuits::NAME]["value"] = self.circuits();
         }
         let mut all = Map::new();
         all.insert("id".into(), self.device.id.clone().into());

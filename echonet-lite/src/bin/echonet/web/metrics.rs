@@ -9,8 +9,9 @@ use axum::response::{IntoResponse, Response};
 use echonet_lite::class::{Data, PropertySpec, Scaled, Unit, Value};
 
 use super::Web;
+use super::device::Resource;
 use super::home::{Home, Known};
-use crate::render;
+use crate::{circuits, render};
 
 /// The text format of Prometheus.
 const FORMAT: &str = "text/plain; version=0.0.4; charset=utf-8";
@@ -64,12 +65,27 @@ impl Families {
         if known.is_lost() {
             return;
         }
-        for resource in device.resources().filter(|resource| resource.is_readable) {
+        let replaced = circuits::replaced(device.class, &device.maps);
+        let is_shown = |resource: &Resource<'_>| resource.is_readable && !replaced.contains(resource.spec.epc);
+        for resource in device.resources().filter(is_shown) {
             let value = known.values.get(&resource.spec.epc);
             let Some((spec, value)) = value.and_then(|edt| render::decode(device.class, resource.spec.epc, edt)) else {
                 continue;
             };
             self.value(known, spec, &labels, "", (value, spec.data));
+        }
+        self.circuits(known, &labels);
+    }
+
+    /// The metrics of a board's circuits.
+    fn circuits(&mut self, known: &Known, labels: &str) {
+        for (list, channel, path, number) in known.device.circuit_numbers(&known.circuits, &known.values) {
+            let field = if path.is_empty() { String::new() } else { format!(",field=\"{path}\"") };
+            let labels = format!("{labels},kind=\"{}\",circuit=\"{channel}\"{field}", list.kind);
+            let (kind, end) = if list.quantity == "energy" { ("counter", "_total") } else { ("gauge", "") };
+            let name = format!("echonet_circuit_{}{}{end}", list.quantity, unit(number.unit));
+            let help = format!("The {} of a circuit of a distribution board.", list.quantity);
+            self.add(name, kind, &help, &labels, number.digits());
         }
     }
 

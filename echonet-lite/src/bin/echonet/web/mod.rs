@@ -7,6 +7,7 @@
 
 mod bulks;
 mod calls;
+mod circuits;
 mod device;
 mod devices;
 mod events;

@@ -122,7 +122,7 @@ function show(device) {
         value.dataset.property = name;
         values.set(name, [value, property.schema]);
         const label = element('th', '', property.descriptions.en);
-        label.title = `${property.descriptions.ja} (${name}, ${property.epc})`;
+        label.title = `${property.descriptions.ja} (${[name, property.epc].filter(Boolean).join(', ')})`;
         const set = element('td', '', ...(property.writable ? [control(device, name, property)] : []));
         table.append(element('tr', '', label, value, set));
         present(value, property.value, property.schema);
