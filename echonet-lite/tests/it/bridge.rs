@@ -251,6 +251,8 @@ fn what_is_known_of_some(home: &Home, devices: &[Value]) {
     has("0130", "roomTemperature", json!({ "platform": "sensor", "state_class": "measurement" }));
     has("0260", "main", json!({ "platform": "cover", "device_class": "blind", "state_open": "fullyOpen" }));
     has("026F", "main", json!({ "platform": "lock" }));
+    has("026B", "main", json!({ "platform": "water_heater", "modes": ["eco", "high_demand", "off"] }));
+    has("0272", "main", json!({ "platform": "water_heater", "modes": ["gas", "off"], "max_temp": 100 }));
     has("0133", "main", json!({ "platform": "fan" }));
     has("03B7", "doorOpenCloseStatus", json!({ "platform": "binary_sensor", "device_class": "door" }));
     has("0282", "cumulativeGasConsumption", json!({ "device_class": "gas", "state_class": "total_increasing" }));
@@ -285,6 +287,7 @@ fn changes_arrive(home: &Home, listener: &Listener) {
 
 fn commands_are_carried_out(home: &Home, listener: &Listener) {
     let (light, conditioner, lock) = (at("0290"), at("0130"), at("026F"));
+    let (tank, burner) = (at("026B"), at("0272"));
     let of = |at: usize, name: &str| format!("{}/{name}", topic(home, at));
     listener.command(&of(light, "lightLevel"), "101");
     listener.command(&of(light, "nothing"), "1");
@@ -305,6 +308,19 @@ fn commands_are_carried_out(home: &Home, listener: &Listener) {
     listener.wait_for(&of(conditioner, "targetTemperature"), "25");
     listener.command(&of(conditioner, "airFlowLevel"), "level 3");
     listener.wait_for(&of(conditioner, "airFlowLevel"), "level 3");
+    for (heater, epc, mode, code) in [
+        (tank, 0xB0, "high_demand", 0x42),
+        (tank, 0xB0, "off", 0x43),
+        (tank, 0xB0, "eco", 0x41),
+        (burner, 0x80, "off", 0x31),
+        (burner, 0x80, "gas", 0x30),
+    ] {
+        listener.command(&of(heater, "mode"), mode);
+        listener.wait_for(&of(heater, "mode"), mode);
+        assert_eq!(home.value(heater, epc), [code], "{mode}");
+    }
+    listener.command(&of(tank, "targetWaterHeatingTemperature"), "65");
+    listener.wait_for(&of(tank, "targetWaterHeatingTemperature"), "65");
     for (payload, code) in [("on", 0x41), ("off", 0x42)] {
         listener.command(&of(lock, "mainElectricLock"), payload);
         listener.wait_for(&of(lock, "mainElectricLock"), payload);

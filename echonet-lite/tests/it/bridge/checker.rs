@@ -111,6 +111,24 @@ const PLATFORMS: &[(&str, &[&str], &[&str])] = &[
             "max_humidity",
         ],
     ),
+    (
+        "water_heater",
+        &["mode_command_topic"],
+        &[
+            "modes",
+            "mode_state_topic",
+            "power_command_topic",
+            "payload_on",
+            "payload_off",
+            "temperature_state_topic",
+            "temperature_command_topic",
+            "current_temperature_topic",
+            "min_temp",
+            "max_temp",
+            "precision",
+            "temperature_unit",
+        ],
+    ),
     ("lock", &["command_topic"], &["payload_lock", "payload_unlock", "state_locked", "state_unlocked"]),
 ];
 
@@ -156,6 +174,7 @@ const BINARY: &[&str] = &[
 ];
 const COVERS: &[&str] = &["blind", "curtain", "door", "gate", "shutter", "window"];
 const MODES: &[&str] = &["auto", "off", "cool", "heat", "dry", "fan_only"];
+const WATER_MODES: &[&str] = &["eco", "electric", "gas", "heat_pump", "high_demand", "performance", "off"];
 
 fn components(device: &Value) -> impl Iterator<Item = (&String, &Map<String, Value>)> {
     device["components"].as_object().unwrap().iter().map(|(id, component)| (id, component.as_object().unwrap()))
@@ -265,10 +284,11 @@ fn check(component: &Map<String, Value>, values: &HashMap<String, String>) -> Re
             (fits && is_known).then_some(()).ok_or_else(|| format!("{state:?} of {names:?}, {class:?}"))
         }
         "cover" => class.is_some_and(|class| COVERS.contains(&class)).then_some(()).ok_or_else(|| format!("{class:?}")),
-        "climate" => {
+        "climate" | "water_heater" => {
             let modes = component["modes"].as_array().unwrap();
             let state = text("mode_state_topic").and_then(|topic| values.get(topic));
-            let fits = modes.iter().all(|mode| MODES.contains(&mode.as_str().unwrap()))
+            let known = if platform == "climate" { MODES } else { WATER_MODES };
+            let fits = modes.iter().all(|mode| known.contains(&mode.as_str().unwrap()))
                 && state.is_some_and(|state| modes.iter().any(|mode| mode == state));
             fits.then_some(()).ok_or_else(|| format!("{state:?} of {modes:?}"))
         }

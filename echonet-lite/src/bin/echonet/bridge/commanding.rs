@@ -56,7 +56,13 @@ impl Bridge<'_> {
                 vec![(spec.epc, edt[..length].to_vec())]
             }
             Some(_) => return Err("it cannot be written".to_owned()),
-            None if property == composite::MODE => composite::mode_writes(payload).ok_or("there is no such mode")?,
+            None if property == composite::MODE => {
+                let writes = composite::mode_writes(thing.class, payload).ok_or("there is no such mode")?;
+                if !writes.iter().all(|(epc, _)| thing.maps.writable.contains(*epc)) {
+                    return Err("its mode cannot be written".to_owned());
+                }
+                writes
+            }
             None => return Err("there is no such property".to_owned()),
         };
         let said = [property, payload].map(str::to_owned);

@@ -1,4 +1,4 @@
-//! Devices that Home Assistant shows as one thing: lights, air conditioners, covers, locks.
+//! Devices that Home Assistant shows as one thing: lights, air conditioners, water heaters, covers, locks.
 
 use std::collections::HashMap;
 
@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 
 use super::shown::{Kind, UNKNOWN};
 
-/// The topic below an object that has no property of its own: an air conditioner's mode, or `off`.
+/// The topic below an object that has no property of its own: the mode of an air conditioner or a water heater, or `off`.
 pub(super) const MODE: &str = "mode";
 
 /// The topic of its current action.
@@ -21,9 +21,17 @@ const OPERATION_MODE: u8 = 0xB0;
 /// Modes of air conditioners: Home Assistant's, and the code of 0xB0.
 const MODES: [(&str, u8); 5] = [("auto", 0x41), ("cool", 0x42), ("heat", 0x43), ("dry", 0x44), ("fan_only", 0x45)];
 
+/// Modes of electric water heaters: Home Assistant's, and the code of 0xB0. Automatic heating chooses cheap hours, manual
+/// heating begins at once, and the third code heats no water.
+const HEATING: [(&str, u8); 3] = [("eco", 0x41), ("high_demand", 0x42), ("off", 0x43)];
+/// Modes of instantaneous water heaters: Home Assistant's, and the operation status.
+const BURNING: [(&str, u8); 2] = [("gas", 0x30), ("off", 0x31)];
+
 const GENERAL_LIGHTING: u16 = 0x0290;
 const MONO_FUNCTIONAL_LIGHTING: u16 = 0x0291;
 const HOME_AIR_CONDITIONER: u16 = 0x0130;
+const ELECTRIC_WATER_HEATER: u16 = 0x026B;
+const INSTANTANEOUS_WATER_HEATER: u16 = 0x0272;
 const ELECTRIC_LOCK: u16 = 0x026F;
 const HUMIDIFIER: u16 = 0x0139;
 /// Ventilation fans, and air cleaners, which Home Assistant shows as fans, too.
@@ -49,6 +57,8 @@ pub(super) fn component(class: &Class, maps: &PropertyMaps, ranges: &[(u8, [i64;
     match code {
         GENERAL_LIGHTING | MONO_FUNCTIONAL_LIGHTING => thing.light(),
         HOME_AIR_CONDITIONER => thing.climate(),
+        ELECTRIC_WATER_HEATER => thing.electric_water_heater(),
+        INSTANTANEOUS_WATER_HEATER => thing.instantaneous_water_heater(),
         ELECTRIC_LOCK => thing.lock(),
         HUMIDIFIER => thing.humidifier(),
         code if FANS.contains(&code) => thing.fan(),
@@ -215,6 +225,52 @@ impl Whole<'_> {
         Some((climate, shown))
     }
 
+    /// A water heater with a tank: automatic heating, manual heating or none, and the temperature of the tank's water.
+    fn electric_water_heater(&self) -> Component {
+        const TANK: u8 = 0xC1;
+        const TARGETS: [u8; 2] = [0xB3, 0xD1];
+        let mut heater = self.water_heater(OPERATION_MODE, &HEATING)?;
+        let mut shown = PropertySet::EMPTY.with(OPERATION_MODE);
+        // The temperature of the tank where that can be set, else that of the supplied water.
+        if let Some(target) = TARGETS.into_iter().find(|epc| self.has(*epc)) {
+            shown = shown.with(target);
+            heater.extend(self.target_temperature(target));
+        }
+        if self.maps.readable.contains(TANK) {
+            heater.insert("current_temperature_topic".into(), self.topic(TANK).into());
+        }
+        Some((heater, shown))
+    }
+
+    /// A water heater without a tank. One whose temperature cannot be set is a switch.
+    fn instantaneous_water_heater(&self) -> Component {
+        const TARGET: u8 = 0xD1;
+        let mut heater = self.water_heater(OPERATION_STATUS, &BURNING).filter(|_| self.has(TARGET))?;
+        heater.extend(self.target_temperature(TARGET));
+        Some((heater, PropertySet::of(&[OPERATION_STATUS, TARGET])))
+    }
+
+    /// A water heater with the modes of a property, the first of which is on.
+    fn water_heater(&self, epc: u8, modes: &[(&str, u8)]) -> Option<Map<String, Value>> {
+        let mode = format!("{}/{MODE}", self.base);
+        let names: Vec<_> = modes.iter().map(|(name, _)| *name).collect();
+        self.has(epc).then(|| {
+            object(json!({
+                "platform": "water_heater", "name": null, "modes": names,
+                "mode_state_topic": mode, "mode_command_topic": format!("{mode}/set"),
+                "power_command_topic": format!("{mode}/set"), "payload_on": names.first(), "payload_off": "off",
+            }))
+        })
+    }
+
+    fn target_temperature(&self, epc: u8) -> Map<String, Value> {
+        let [minimum, maximum] = self.range(epc).unwrap_or([0, 100]);
+        object(json!({
+            "temperature_state_topic": self.topic(epc), "temperature_command_topic": self.command(epc),
+            "min_temp": minimum, "max_temp": maximum, "precision": 1.0, "temperature_unit": "C",
+        }))
+    }
+
     fn cover(&self, device_class: &str) -> Component {
         const OPERATION: u8 = 0xE0;
         const DEGREE: u8 = 0xE1;
@@ -270,30 +326,40 @@ fn object(value: Value) -> Map<String, Value> {
     }
 }
 
-/// The payload of an air conditioner's mode topic; none for other classes.
+/// The payload of the mode topic of an air conditioner or a water heater; none for other classes.
 pub(super) fn mode(class: &Class, values: &HashMap<u8, Vec<u8>>) -> Option<&'static str> {
-    if class.code.to_u16() != HOME_AIR_CONDITIONER {
-        return None;
+    let named = |modes: &[(&'static str, u8)], edt: &[u8]| {
+        modes.iter().find(|(_, code)| *edt == [*code]).map_or(UNKNOWN, |(name, _)| *name)
+    };
+    match class.code.to_u16() {
+        HOME_AIR_CONDITIONER => {
+            let (status, mode) = (values.get(&OPERATION_STATUS)?, values.get(&OPERATION_MODE)?);
+            Some(if status[..] == [0x31] { "off" } else { named(&MODES, mode) })
+        }
+        ELECTRIC_WATER_HEATER => Some(named(&HEATING, values.get(&OPERATION_MODE)?)),
+        INSTANTANEOUS_WATER_HEATER => Some(named(&BURNING, values.get(&OPERATION_STATUS)?)),
+        _ => None,
     }
-    let (status, mode) = (values.get(&OPERATION_STATUS)?, values.get(&OPERATION_MODE)?);
-    if status[..] == [0x31] {
-        return Some("off");
-    }
-    Some(MODES.iter().find(|(_, code)| mode[..] == [*code]).map_or(UNKNOWN, |(name, _)| *name))
 }
 
-/// The writes that set an air conditioner's mode.
-pub(super) fn mode_writes(mode: &str) -> Option<Vec<(u8, Vec<u8>)>> {
-    if mode == "off" {
-        return Some(vec![(OPERATION_STATUS, vec![0x31])]);
+/// The writes that set the mode of an air conditioner or a water heater; none if it has no such mode.
+pub(super) fn mode_writes(class: &Class, mode: &str) -> Option<Vec<(u8, Vec<u8>)>> {
+    let code = |modes: &[(&str, u8)]| modes.iter().find(|(name, _)| *name == mode).map(|(_, code)| vec![*code]);
+    match (class.code.to_u16(), mode) {
+        (HOME_AIR_CONDITIONER, "off") => Some(vec![(OPERATION_STATUS, vec![0x31])]),
+        (HOME_AIR_CONDITIONER, _) => Some(vec![(OPERATION_STATUS, vec![0x30]), (OPERATION_MODE, code(&MODES)?)]),
+        (ELECTRIC_WATER_HEATER, _) => Some(vec![(OPERATION_MODE, code(&HEATING)?)]),
+        (INSTANTANEOUS_WATER_HEATER, _) => Some(vec![(OPERATION_STATUS, code(&BURNING)?)]),
+        _ => None,
     }
-    let (_, code) = MODES.iter().find(|(name, _)| *name == mode)?;
-    Some(vec![(OPERATION_STATUS, vec![0x30]), (OPERATION_MODE, vec![*code])])
 }
 
 /// The action of an air conditioner, as far as its mode tells: in automatic mode it is not known.
 pub(super) fn action(class: &Class, values: &HashMap<u8, Vec<u8>>) -> Option<&'static str> {
     const SPECIAL_STATE: u8 = 0xAA;
+    if class.code.to_u16() != HOME_AIR_CONDITIONER {
+        return None;
+    }
     let mode = mode(class, values)?;
     // Defrosting, preheating, removing heat.
     let is_special = values.get(&SPECIAL_STATE).is_some_and(|state| matches!(state[..], [0x41..=0x43]));
@@ -332,5 +398,91 @@ mod tests {
             assert_eq!(humidifier[key], expected, "{key}");
         }
         assert!(of(&[0x80, 0xB4, 0xC0], &[0x80]).is_none());
+    }
+
+    #[test]
+    fn water_heaters_have_what_their_maps_have() {
+        type Keys<'a> = &'a [(&'a str, Value)];
+        // Class, properties to read and to write, the properties that are shown, keys.
+        type Row<'a> = (&'a str, &'a [u8], &'a [u8], Option<(&'a [u8], Keys<'a>)>);
+        let rows: [Row<'_>; 6] = [
+            (
+                "026B",
+                &[0x80, 0xB0, 0xB3, 0xC1, 0xD1],
+                &[0x80, 0xB0, 0xB3, 0xD1],
+                Some((
+                    &[0xB0, 0xB3],
+                    &[
+                        ("platform", json!("water_heater")),
+                        ("modes", json!(["eco", "high_demand", "off"])),
+                        ("mode_command_topic", json!("base/mode/set")),
+                        ("payload_on", json!("eco")),
+                        ("temperature_command_topic", json!("base/targetWaterHeatingTemperature/set")),
+                        ("current_temperature_topic", json!("base/tankWaterTemperature")),
+                        ("min_temp", json!(0)),
+                        ("max_temp", json!(75)),
+                    ],
+                )),
+            ),
+            (
+                "026B",
+                &[0xB0, 0xB3, 0xD1],
+                &[0xB0, 0xD1],
+                Some((
+                    &[0xB0, 0xD1],
+                    &[
+                        ("temperature_state_topic", json!("base/targetSuppliedWaterTemperature")),
+                        ("max_temp", json!(100)),
+                        ("current_temperature_topic", Value::Null),
+                    ],
+                )),
+            ),
+            ("026B", &[0xB0], &[0xB0], Some((&[0xB0], &[("temperature_state_topic", Value::Null)]))),
+            ("026B", &[0xB0, 0xB3], &[0xB3], None),
+            (
+                "0272",
+                &[0x80, 0xD1],
+                &[0x80, 0xD1],
+                Some((&[0x80, 0xD1], &[("modes", json!(["gas", "off"])), ("payload_on", json!("gas"))])),
+            ),
+            ("0272", &[0x80, 0xD1], &[0x80], None),
+        ];
+        for (name, readable, writable, expected) in rows {
+            let class = class::by_name(name).unwrap();
+            let maps = PropertyMaps {
+                readable: PropertySet::of(readable),
+                writable: PropertySet::of(writable),
+                ..PropertyMaps::default()
+            };
+            let found = component(class, &maps, &[(0xB3, [0, 75])], "base");
+            assert_eq!(found.is_some(), expected.is_some(), "{name} {writable:02X?}");
+            let (Some((heater, shown)), Some((epcs, keys))) = (found, expected) else { continue };
+            assert_eq!(shown, PropertySet::of(epcs), "{name} {writable:02X?}");
+            for (key, value) in keys {
+                assert_eq!(heater.get(*key).unwrap_or(&Value::Null), value, "{key} of {name} {writable:02X?}");
+            }
+        }
+    }
+
+    #[test]
+    fn modes_are_read_and_written() {
+        for (name, epc, code, mode) in [
+            ("026B", 0xB0, 0x41, "eco"),
+            ("026B", 0xB0, 0x42, "high_demand"),
+            ("026B", 0xB0, 0x43, "off"),
+            ("0272", 0x80, 0x30, "gas"),
+            ("0272", 0x80, 0x31, "off"),
+        ] {
+            let class = class::by_name(name).unwrap();
+            assert_eq!(super::mode(class, &HashMap::from([(epc, vec![code])])), Some(mode));
+            assert_eq!(mode_writes(class, mode), Some(vec![(epc, vec![code])]), "{name} {mode}");
+            assert_eq!(super::mode(class, &HashMap::from([(epc, vec![0x50])])), Some(UNKNOWN));
+            assert_eq!(super::mode(class, &HashMap::new()), None);
+            assert_eq!(action(class, &HashMap::from([(0x80, vec![0x31]), (0xB0, vec![0x41])])), None);
+            assert_eq!(mode_writes(class, "heat_pump"), None);
+        }
+        let conditioner = class::by_name("0130").unwrap();
+        assert_eq!(mode_writes(conditioner, "cool"), Some(vec![(0x80, vec![0x30]), (0xB0, vec![0x42])]));
+        assert_eq!(mode_writes(class::by_name("0290").unwrap(), "off"), None);
     }
 }

@@ -12,7 +12,7 @@ use super::*;
 /// attribute of the entity must be (`state` is the state itself).
 type Row = (&'static str, &'static str, &'static str, &'static [(u8, &'static [u8])], &'static str, &'static str);
 
-/// Air conditioners, lights, covers, locks, fans, humidifiers.
+/// Air conditioners, water heaters, lights, covers, locks, fans, humidifiers.
 const WHOLE: &[Row] = &[
     ("0130", "set_hvac_mode", r#"{"hvac_mode":"heat"}"#, &[(0x80, &[0x30]), (0xB0, &[0x43])], "state", "\"heat\""),
     ("0130", "set_hvac_mode", r#"{"hvac_mode":"off"}"#, &[(0x80, &[0x31]), (0xB0, &[0x43])], "state", "\"off\""),
@@ -43,6 +43,21 @@ const WHOLE: &[Row] = &[
     ("0130", "set_fan_mode", r#"{"fan_mode":"auto"}"#, &[(0xA0, &[0x41])], "fan_mode", "\"auto\""),
     ("0130", "set_swing_mode", r#"{"swing_mode":"vertical"}"#, &[(0xA3, &[0x41])], "swing_mode", "\"vertical\""),
     ("0130", "set_swing_mode", r#"{"swing_mode":"off"}"#, &[(0xA3, &[0x31])], "swing_mode", "\"off\""),
+    (
+        "026B",
+        "set_operation_mode",
+        r#"{"operation_mode":"high_demand"}"#,
+        &[(0xB0, &[0x42])],
+        "state",
+        "\"high_demand\"",
+    ),
+    ("026B", "set_operation_mode", r#"{"operation_mode":"off"}"#, &[(0xB0, &[0x43])], "state", "\"off\""),
+    ("026B", "turn_on", "{}", &[(0xB0, &[0x41])], "state", "\"eco\""),
+    ("026B", "turn_off", "{}", &[(0xB0, &[0x43])], "state", "\"off\""),
+    ("026B", "set_temperature", r#"{"temperature":65}"#, &[(0xB3, &[65])], "temperature", "65"),
+    ("0272", "turn_off", "{}", &[(0x80, &[0x31])], "state", "\"off\""),
+    ("0272", "turn_on", "{}", &[(0x80, &[0x30])], "state", "\"gas\""),
+    ("0272", "set_temperature", r#"{"temperature":42}"#, &[(0xD1, &[42])], "temperature", "42"),
     ("0290", "turn_off", "{}", &[(0x80, &[0x31])], "state", "\"off\""),
     ("0290", "turn_on", r#"{"brightness":255}"#, &[(0x80, &[0x30]), (0xB0, &[100])], "brightness", "255"),
     ("0290", "turn_on", r#"{"brightness_pct":20}"#, &[(0x80, &[0x30]), (0xB0, &[20])], "brightness", "51"),
