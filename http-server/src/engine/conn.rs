@@ -8,6 +8,8 @@
 //!    └──► Switching ─► HTTP/2, which answers the request
 //! ```
 
+mod file;
+
 use std::future::poll_fn;
 use std::io;
 use std::mem;
@@ -31,7 +33,7 @@ use super::later::{Queue, Turn};
 use super::output::Output;
 use super::request_line::RequestLine;
 use super::sending::{Endless, Sending, framing};
-use super::sending_file::{Piece, SendingFile};
+use super::sending_file::SendingFile;
 use super::state::{Call, Close, Served, State, Step};
 use super::upgrade::Offer;
 use super::upload::{Allowance, BodyError, Fed, Upload};
@@ -44,8 +46,7 @@ use crate::file_part::FilePart;
 use crate::h1::{self, Ending, Framed, Framing};
 use crate::instant;
 use crate::tuning::{
-    CHUNK_COST, FILE_PIECE, GATHER_MAX, LINGER_BYTES, LONG_TURN, READ_AHEAD, READ_BUFFER, SMALL_BODY, TURN_BATCHES,
-    TURN_BYTES,
+    CHUNK_COST, GATHER_MAX, LINGER_BYTES, LONG_TURN, READ_AHEAD, READ_BUFFER, SMALL_BODY, TURN_BATCHES, TURN_BYTES,
 };
 
 /// The state that a connection takes along to another worker.
@@ -707,53 +708,6 @@ impl Conn {
             }
         }
         Ok(Step::Flush)
-    }
-
-    /// Sends the next piece of a file, once its head is sent.
-    fn send_file(&mut self, cx: &mut Context<'_>, scratch: &mut Scratch) -> io::Result<Step> {
-        if !scratch.out.is_empty() {
-            return Ok(Step::Flush);
-        }
-        if self.output.len() > 0 {
-            return Ok(Step::Wait);
-        }
-        let State::SendingFile(sending, close) = &mut self.state else { return Ok(Step::Again) };
-        let is_turn = match sending.poll(cx, &mut self.stream) {
-            Poll::Ready(Ok(Piece::Sent(count))) => {
-                self.worker.stats().sent.add(count as u64);
-                // As in `flush`, a byte now and then does not set the time back.
-                self.taken += count as u64;
-                if self.slot.phase() == Phase::Writing && self.taken >= self.worker.write_window {
-                    self.slot.enter(Phase::Busy);
-                }
-                count as u64 >= FILE_PIECE
-            }
-            Poll::Ready(Ok(Piece::Read(bytes))) => {
-                self.output.add(bytes, &mut scratch.out);
-                false
-            }
-            Poll::Ready(Err(error)) => return Err(error),
-            Poll::Pending if sending.waits_for_disk() => {
-                self.slot.stay(Phase::Busy);
-                return self.read_ahead(cx);
-            }
-            Poll::Pending => {
-                self.has_waited = true;
-                if self.slot.phase() != Phase::Writing {
-                    self.taken = 0;
-                    self.slot.enter(Phase::Writing);
-                }
-                return Ok(Step::Wait);
-            }
-        };
-        if sending.left() == 0 {
-            let close = *close;
-            self.sent(close, None);
-        } else if is_turn {
-            end_turn(cx);
-            return Ok(Step::Wait);
-        }
-        Ok(Step::Again)
     }
 
     /// Sends what is left of the answer behind which another protocol begins.

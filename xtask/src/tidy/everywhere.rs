@@ -61,12 +61,14 @@ const MAY_FETCH: &[&str] = &[
     // When a second is over, in which a client may send so much.
     "http-server/src/engine/http3/wire.rs",
     "http-server/src/engine/output.rs",
+    "http-server/src/engine/sending_file.rs",
     "http-server/src/engine/upgrade.rs",
     "http-server/src/engine/watch.rs",
     "http-server/src/engine/websocket/",
     "http-server/src/engine/wire.rs",
     "http-server/src/engine/worker.rs",
     // Gives the fuzz target a time.
+    "http-server/src/file_part.rs",
     "http-server/src/fuzzing.rs",
     "http-server/src/redis/client.rs",
     "http-server/src/redis/connect.rs",
