@@ -7,6 +7,7 @@ mod home_assistant;
 mod identity;
 #[cfg(feature = "serial")]
 mod meter;
+mod tls;
 
 use std::collections::HashMap;
 use std::process::{Command, Stdio};

@@ -193,6 +193,7 @@ pub(crate) enum Command {
 
 Examples:
   echonet bridge mqtt://broker
+  echonet bridge mqtts://user@broker.example --mqtt-ca ca.pem --password-file secret
   echonet bridge mqtt://user@192.168.1.2:1883 --password-file secret --poll 30 --quirks my.tsv")]
     Bridge(Bridge),
     /// Serve the home by the ECHONET Lite Web API, and as a page
@@ -361,12 +362,22 @@ pub(crate) struct Emulate {
 pub(crate) struct Bridge {
     #[command(flatten)]
     pub(crate) search: Search,
-    /// The broker: mqtt://HOST, mqtt://HOST:PORT or mqtt://USER@HOST:PORT; other users of this machine see a password in it
+    /// The broker: mqtt://HOST, mqtt://HOST:PORT or mqtt://USER@HOST:PORT, with TLS mqtts://HOST; other users of this machine see a
+    /// password in it
     #[arg(value_name = "URL")]
     pub(crate) broker: String,
     /// The file whose first line is the password of the user; without it, the environment variable ECHONET_MQTT_PASSWORD
     #[arg(long, value_name = "FILE")]
     pub(crate) password_file: Option<PathBuf>,
+    /// The authorities that the broker's certificate is checked against, for mqtts://: a PEM file; without it, those of the system
+    #[arg(long, value_name = "FILE", help_heading = "TLS")]
+    pub(crate) mqtt_ca: Option<PathBuf>,
+    /// The bridge's own certificate for the broker: a PEM file
+    #[arg(long, value_name = "FILE", requires = "mqtt_key", help_heading = "TLS")]
+    pub(crate) mqtt_cert: Option<PathBuf>,
+    /// The key of that certificate: a PEM file
+    #[arg(long, value_name = "FILE", requires = "mqtt_cert", help_heading = "TLS")]
+    pub(crate) mqtt_key: Option<PathBuf>,
     /// Take back what the broker retains of nodes and objects that are not found within 15 s (or --timeout), and end
     #[arg(long)]
     pub(crate) clean: bool,

@@ -10,6 +10,7 @@ use percent_encoding::percent_decode_str;
 use rumqttc::{AsyncClient, ConnectionError, Event, EventLoop, LastWill, MqttOptions, NetworkOptions, Packet, QoS};
 use tokio::sync::mpsc;
 
+use super::tls;
 use crate::commands::Bridge as Args;
 use crate::failure::Failure;
 
@@ -72,8 +73,9 @@ impl Broker {
         subscriptions: Vec<String>,
     ) -> Result<(Self, mpsc::Receiver<News>), Failure> {
         let password = password(args.password_file.as_deref(), std::env::var(PASSWORD).ok())?;
-        let mut options = options(&args.broker, password)
+        let (mut options, is_secure) = options(&args.broker, password)
             .map_err(|why| Failure::Input(format!("{}: {why}", without_password(&args.broker))))?;
+        options.set_transport(tls::transport(args, is_secure)?);
         if let Some(availability) = &availability {
             options.set_last_will(LastWill::new(availability, OFFLINE, QoS::AtLeastOnce, true));
         }
@@ -262,7 +264,7 @@ async fn listen(mut events: EventLoop, news: mpsc::Sender<News>) {
             Ok(_) => continue,
             Err(ConnectionError::RequestsDone) => return,
             Err(error) => {
-                if failures == 0 && news.send(News::Lost(error.to_string())).await.is_err() {
+                if failures == 0 && news.send(News::Lost(tls::reason(&error))).await.is_err() {
                     return;
                 }
                 tokio::time::sleep(pause(failures, RandomState::new().hash_one(failures))).await;
@@ -306,19 +308,25 @@ pub(super) fn without_password(url: &str) -> String {
     format!("{scheme}://{user}@{place}")
 }
 
-/// `mqtt://user:password@host:port`, or `mqtt://user@host:port` with a password from elsewhere.
-fn options(url: &str, password: Option<String>) -> Result<MqttOptions, &'static str> {
-    const PORT: u16 = 1883;
-    let rest = url.strip_prefix("mqtt://").ok_or("a broker is mqtt://[USER:PASSWORD@]HOST[:PORT]")?;
+/// `mqtt://user:password@host:port`, or `mqtt://user@host:port` with a password from elsewhere. True with `mqtts://`, which is TLS.
+fn options(url: &str, password: Option<String>) -> Result<(MqttOptions, bool), &'static str> {
+    const SCHEMES: [(&str, u16, bool); 2] = [("mqtt://", 1883, false), ("mqtts://", 8883, true)];
+    let known =
+        SCHEMES.into_iter().find_map(|(scheme, port, is_secure)| Some((url.strip_prefix(scheme)?, port, is_secure)));
+    let (rest, usual, is_secure) =
+        known.ok_or("a broker is mqtt://[USER:PASSWORD@]HOST[:PORT], or mqtts:// for TLS")?;
     let (login, place) = rest.rsplit_once('@').map_or((None, rest), |(login, place)| (Some(login), place));
     let place = place.trim_end_matches('/');
     let is_port = |(_, port): &(&str, &str)| !port.is_empty() && port.bytes().all(|byte| byte.is_ascii_digit());
     let (host, port) = match place.rsplit_once(':').filter(is_port) {
         Some((host, port)) => (host, port.parse().map_err(|_| "there is no such port")?),
-        None => (place, PORT),
+        None => (place, usual),
     };
     if host.is_empty() {
         return Err("it names no host");
+    }
+    if is_secure && host.starts_with('[') {
+        return Err("with TLS a broker has a name or an IPv4 address: give the name that its certificate is for");
     }
     let mut options = MqttOptions::new(format!("echonet-bridge-{}", std::process::id()), host, port);
     options.set_keep_alive(Duration::from_secs(30));
@@ -330,7 +338,7 @@ fn options(url: &str, password: Option<String>) -> Result<MqttOptions, &'static 
         };
         options.set_credentials(plain(user), password);
     }
-    Ok(options)
+    Ok((options, is_secure))
 }
 
 #[cfg(test)]
@@ -339,6 +347,21 @@ mod tests {
 
     /// Host, port, and user with password.
     type Address<'a> = (&'a str, u16, Option<(&'a str, &'a str)>);
+
+    #[test]
+    fn brokers_with_tls_have_a_port_and_a_name_of_their_own() {
+        for (url, expected) in [
+            ("mqtts://broker", Some(("broker", 8883, true))),
+            ("mqtts://me@192.0.2.1:1/", Some(("192.0.2.1", 1, true))),
+            ("mqtt://broker", Some(("broker", 1883, false))),
+            ("mqtts://[::1]:8883", None),
+            ("mqttss://broker", None),
+        ] {
+            let found = options(url, None).ok().map(|(options, is_secure)| (options.broker_address(), is_secure));
+            let expected = expected.map(|(host, port, is_secure)| ((host.to_owned(), port), is_secure));
+            assert_eq!(found, expected, "{url}");
+        }
+    }
 
     #[test]
     fn attempts_to_reach_a_broker_spread_and_become_rarer() {
@@ -351,7 +374,7 @@ mod tests {
     #[test]
     fn urls() {
         let check = |url: &str, expected: Result<Address<'_>, &str>| {
-            let found = options(url, Some("secret".to_owned())).map(|options| {
+            let found = options(url, Some("secret".to_owned())).map(|(options, _)| {
                 let (host, port) = options.broker_address();
                 let login = options.credentials().map(|login| (login.username, login.password));
                 (host, port, login)

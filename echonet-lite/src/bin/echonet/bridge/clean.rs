@@ -66,7 +66,7 @@ async fn read_retained(
     while let Some(news) = news.recv().await {
         match news {
             News::Connected => broker.connected(),
-            News::Lost(why) => return Err(Failure::Network(format!("{}: {why}", args.broker))),
+            News::Lost(why) => return Err(Failure::Network(format!("{}: {why}", without_password(&args.broker)))),
             News::Remembered { topic, payload } => broker.remember(topic, payload),
             News::Message { topic, .. } if broker.is_end_of_retained(&topic) => {
                 broker.has_read();

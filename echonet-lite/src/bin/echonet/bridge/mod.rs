@@ -18,6 +18,7 @@ mod nodes;
 mod remembered;
 mod shown;
 mod thing;
+mod tls;
 
 use std::collections::{BTreeSet, HashMap};
 use std::time::{Duration, Instant};
