@@ -24,6 +24,13 @@ pub enum Data {
         /// Whether a byte for the second follows: 7 bytes, else 6.
         seconds: bool,
     },
+    /// A text in UTF-8. Zero bytes and spaces at its end do not belong to it.
+    Text {
+        /// The fewest bytes: zero bytes fill a shorter text.
+        minimum: u8,
+        /// The most bytes.
+        maximum: u8,
+    },
     /// Bytes whose meaning the tables leave open.
     Raw {
         /// The fewest bytes.
@@ -204,7 +211,12 @@ impl Unit {
 }
 
 impl Unit {
-    pub(super) const ALL: [Self; 39] = [
+    /// The unit with this sign, or with these letters in any case: `°C`, `C`, `m³`, `m3`. `None` for any other text.
+    pub fn parse(text: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|unit| text == unit.symbol() || text.eq_ignore_ascii_case(unit.plain()))
+    }
+
+    const ALL: [Self; 39] = [
         Self::Celsius,
         Self::Percent,
         Self::Ppm,
@@ -247,7 +259,7 @@ impl Unit {
     ];
 
     /// The sign in letters that every keyboard has.
-    pub(super) const fn plain(self) -> &'static str {
+    const fn plain(self) -> &'static str {
         match self {
             Self::Celsius => "C",
             Self::Degree => "deg",

@@ -2,6 +2,7 @@
 
 use core::fmt;
 
+use super::SUPER_CLASS;
 use super::property::{Access, Names, PropertyAccess, PropertySpec, Releases};
 use crate::wire::{ClassCode, PropertySet};
 
@@ -48,6 +49,27 @@ impl Class {
             own: codes(properties),
             names: Names::new(name, name_ja),
         }
+    }
+
+    /// A class that the tables do not have: its code, its names for programs and for people, its own properties sorted by EPC. Those of
+    /// the super class are behind them.
+    ///
+    /// # Panics
+    ///
+    /// The properties are not sorted, or a code is there twice.
+    pub fn custom(code: ClassCode, [short_name, name]: [&'static str; 2], properties: &'static [PropertySpec]) -> Self {
+        Self::new(code.to_u16(), short_name, "A..", [name, name], [properties, &[]]).inherits(&SUPER_CLASS)
+    }
+
+    /// This class with other properties of its own, sorted by EPC: with those of a maker, for example.
+    ///
+    /// # Panics
+    ///
+    /// The properties are not sorted, or a code is there twice.
+    pub const fn with_properties(&self, properties: &'static [PropertySpec]) -> Self {
+        assert!(is_sorted(properties, true), "the properties are sorted");
+        let Self { code, short_name, releases, superseded, either, super_class, names, .. } = *self;
+        Self { code, short_name, releases, properties, superseded, either, super_class, own: codes(properties), names }
     }
 
     /// This class with the properties of another behind its own.

@@ -4,7 +4,7 @@ use super::Data;
 pub use crate::wire::PropertyAccess;
 
 /// One property of a class, as the device objects list it.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 pub struct PropertySpec {
     /// The property's code, 0x80 to 0xFF.
     pub epc: u8,
@@ -22,6 +22,18 @@ pub struct PropertySpec {
 }
 
 impl PropertySpec {
+    /// A property that the tables do not have, such as a maker's: its code, its names for programs and for people, its services and
+    /// its type.
+    ///
+    /// # Panics
+    ///
+    /// The code is below 0x80.
+    pub const fn new(epc: u8, [short_name, name]: [&'static str; 2], access: Access, data: &'static Data) -> Self {
+        assert!(epc >= 0x80, "a property has a code from 0x80");
+        let releases = Releases::parse("A..");
+        Self { epc, short_name, access, releases, data, atomic: None, names: Names::new(name, name) }
+    }
+
     /// The English name; the short name where the feature `names` is off.
     pub const fn name(&self) -> &'static str {
         self.names.english(self.short_name)
@@ -153,7 +165,7 @@ impl core::fmt::Display for Releases {
 }
 
 /// The names for people. Without the feature `names` they take no room in the program.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 pub(super) struct Names {
     #[cfg(feature = "names")]
     english: &'static str,

@@ -63,7 +63,7 @@ fn candidates(data: &'static Data) -> Vec<Vec<u8>> {
         Data::Time(_) => vec![0, 0],
         Data::DateTime { seconds: true } => vec![year_high, year_low, month, day, hour, minute, second],
         Data::DateTime { seconds: false } => vec![year_high, year_low, month, day, hour, minute],
-        Data::Bitmap(_) | Data::Raw { .. } => vec![0; least],
+        Data::Bitmap(_) | Data::Text { .. } | Data::Raw { .. } => vec![0; least],
         Data::Array(array) => {
             let item = candidates(array.items).into_iter().next().unwrap_or_default();
             let fits = item.len() == usize::from(array.item_size);

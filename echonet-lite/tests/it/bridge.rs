@@ -3,6 +3,7 @@
 mod board;
 mod checker;
 mod config;
+mod data;
 mod home_assistant;
 mod identity;
 #[cfg(feature = "serial")]

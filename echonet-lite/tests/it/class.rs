@@ -1,6 +1,6 @@
 //! The class tables: look-up, inheritance, access rules.
 
-use echonet_lite::class::{self, Class, Rule};
+use echonet_lite::class::{self, Access, Class, Data, PropertySpec, Rule};
 use echonet_lite::wire::ClassCode;
 
 fn class(name: &str) -> &'static Class {
@@ -59,6 +59,38 @@ fn properties_by_name_and_release() {
             assert_eq!(found, Some(row.epc), "{class} {}", row.short_name);
         }
     }
+}
+
+static TEXT: Data = Data::Text { minimum: 4, maximum: 6 };
+static OWN: [PropertySpec; 2] = {
+    let access = Access { get: Rule::Required, set: Rule::Optional, inf: Rule::IfPresent };
+    [
+        PropertySpec::new(0x80, ["operationStatus", "Operation status"], access, &TEXT),
+        PropertySpec::new(0xF0, ["label", "Label"], access, &TEXT),
+    ]
+};
+
+#[test]
+fn classes_that_the_tables_do_not_have() {
+    let custom = Class::custom(ClassCode::new(0x05, 0xF1), ["mine", "My class"], &OWN);
+    assert_eq!((custom.short_name, custom.name(), custom.name_ja()), ("mine", "My class", "My class"));
+    let codes: Vec<_> = custom.all_properties().map(|row| row.epc).collect();
+    assert!(codes.contains(&0x80) && codes.contains(&0x8A) && codes.contains(&0xF0), "{codes:?}");
+    assert!(custom.mandatory().get.contains(0xF0) && custom.mandatory().get.contains(0x82));
+    assert_eq!(custom.property_by_name("LABEL").map(|row| row.epc), Some(0xF0));
+    // A class of the tables keeps all but its own properties.
+    let light = class("generalLighting");
+    let other = light.with_properties(&OWN);
+    assert_eq!((other.code, other.short_name, other.name()), (light.code, light.short_name, light.name()));
+    assert!(other.property(0xB0).is_none() && other.property(0xF0).is_some() && other.property(0x8A).is_some());
+    assert_eq!(other.superseded.len(), light.superseded.len());
+}
+
+#[test]
+#[should_panic(expected = "sorted")]
+fn properties_of_a_class_are_sorted() {
+    static TWICE: [PropertySpec; 2] = [OWN[0], OWN[0]];
+    let _ = class("generalLighting").with_properties(&TWICE);
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! Typed values: bytes, values and text of every property of every class, and known values by hand.
 
-use echonet_lite::class::{self, Data, Date, DateTime, PropertySpec, Scaled, Time, Unit, Value};
+use echonet_lite::class::{self, Access, Data, Date, DateTime, PropertySpec, Rule, Scaled, Time, Unit, Value};
 use proptest::prelude::*;
 use proptest::test_runner::{RngAlgorithm, TestRng};
 
@@ -226,6 +226,55 @@ fn encode_made_values() {
 
 /// A meter's energy is its number times 0xD3 and 0xE1.
 #[test]
+fn texts_are_filled_with_zeros_and_checked() {
+    static TEXT: Data = Data::Text { minimum: 4, maximum: 6 };
+    let access = Access { get: Rule::Optional, set: Rule::Optional, inf: Rule::Optional };
+    let label = PropertySpec::new(0xF0, ["label", "Label"], access, &TEXT);
+    let mut edt = [0xAA; 8];
+    for (text, expected, json) in [
+        ("Kit", &b"Kit\0"[..], "\"Kit\""),
+        ("", b"\0\0\0\0", "\"\""),
+        ("Küche", "Küche".as_bytes(), "\"Küche\""),
+        ("a\"\\", b"a\"\\\0", r#""a\"\\""#),
+    ] {
+        let length = label.encode(Value::Text(text), &mut edt).expect(text);
+        assert_eq!(&edt[..length], expected, "{text}");
+        let value = label.decode(expected).expect(text);
+        assert_eq!(
+            (value, value.to_string(), value.json().to_string()),
+            (Value::Text(text), text.to_owned(), json.to_owned())
+        );
+        assert_eq!(label.parse(text, &mut edt).map(|length| edt[..length].to_vec()).expect(text), expected);
+    }
+    assert_eq!(label.decode(b"Kit  \0").expect("spaces end it"), Value::Text("Kit"));
+    for (bytes, part) in [
+        (&b"Kit"[..], "3 bytes instead of 4 to 6"),
+        (b"Kitchen", "7 bytes"),
+        (b"Ki\nt", "0x4B690A74 is not a text of 4 to 6 bytes"),
+        (b"K\xFFit", "is not a text"),
+    ] {
+        let error = label.decode(bytes).expect_err("it is wrong").to_string();
+        assert!(error.contains(part), "{bytes:02X?}: {error}");
+    }
+    for (text, part) in [("Kitchen", "7 bytes instead of 4 to 6"), ("Ki\nt", "this text is not a text of")] {
+        let error = label.encode(Value::Text(text), &mut edt).expect_err("it is wrong").to_string();
+        assert!(error.contains(part), "{text}: {error}");
+    }
+    let error = label.encode(Value::Text("Kit"), &mut [0; 3]).expect_err("no room").to_string();
+    assert!(error.contains("needs 4 bytes, the buffer has 3"), "{error}");
+    assert_eq!(TEXT.to_string(), "text of 4 to 6 bytes");
+    for (text, unit) in [
+        ("°C", Some(Unit::Celsius)),
+        ("c", Some(Unit::Celsius)),
+        ("KWH", Some(Unit::KilowattHour)),
+        ("", None),
+        ("x", None),
+    ] {
+        assert_eq!(Unit::parse(text), unit, "{text}");
+    }
+}
+
+#[test]
 fn coefficients() {
     let read =
         |name, edt: &str| property("lvSmartElectricEnergyMeter", name).decode(&bytes(edt)).expect("valid").number();
@@ -273,6 +322,7 @@ pub(super) fn valid(data: &Data, rng: &mut TestRng) -> Vec<u8> {
             let time = [pick(usize::from(format.maximum_hour) + 1) as u8, pick(60) as u8, pick(60) as u8];
             time[..data.sizes().0].to_vec()
         }
+        Data::Text { minimum, .. } => vec![b'a' + pick(26) as u8; (*minimum).max(1).into()],
         Data::Raw { minimum, maximum } => {
             let length = usize::from(*minimum) + pick(usize::from(maximum - minimum) + 1);
             (0..length).map(|_| pick(256) as u8).collect()

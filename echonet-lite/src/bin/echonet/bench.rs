@@ -22,7 +22,11 @@ pub(crate) fn run(args: &Bench, options: &Options, out: &Output) -> Result<(), F
     if eoj.instance() == 0 {
         return Err(Failure::Input("one object can be measured, not all of a class".to_owned()));
     }
-    let epcs = args.properties.iter().map(|text| names::property(eoj, text)).collect::<Result<Vec<_>, _>>()?;
+    let epcs = args
+        .properties
+        .iter()
+        .map(|text| names::property(names::class_of(eoj), eoj, text))
+        .collect::<Result<Vec<_>, _>>()?;
     let request = Request::get(eoj, &epcs).fresh();
 
     let mut config = link::settings(options, Interview::Nothing);
@@ -35,7 +39,7 @@ pub(crate) fn run(args: &Bench, options: &Options, out: &Output) -> Result<(), F
 
     // One that is not counted: a node that is not there, or refuses, is no matter of speed.
     let first = endpoint.request(node, &request).map_err(|error| failure::of_request(error, node))?;
-    super::get::refuse(std::iter::once(&first).filter(|answer| !answer.is_ok()))?;
+    super::get::refuse(names::class_of(eoj), std::iter::once(&first).filter(|answer| !answer.is_ok()))?;
 
     let mut tally = Tally::default();
     let begin = Instant::now();

@@ -1,6 +1,6 @@
 //! `echonet classes`: the tables.
 
-use echonet_lite::class::{self, Class, PropertySpec, Rule};
+use echonet_lite::class::{Class, PropertySpec, Rule};
 use serde_json::{Value, json};
 
 use crate::commands::{Classes, Language};
@@ -17,9 +17,9 @@ pub(crate) fn run(args: &Classes, out: &Output) -> Result<(), Failure> {
 
 fn all(lang: Language, out: &Output) -> Result<(), Failure> {
     if out.json {
-        return class::all().iter().try_for_each(|class| out.line(head(class)));
+        return names::classes().try_for_each(|class| out.line(head(class)));
     }
-    let rows = class::all().iter().map(|class| {
+    let rows = names::classes().map(|class| {
         let name = if lang == Language::Ja { class.name_ja() } else { class.name() };
         [format!("0x{}", class.code), class.short_name.to_owned(), name.to_owned(), class.releases.to_string()]
     });

@@ -107,6 +107,9 @@ pub(crate) struct Options {
     #[cfg(feature = "serial")]
     #[arg(long, global = true, value_name = "NAME", value_parser = crate::route_b::module, help_heading = "Route B")]
     pub(crate) module: Option<echonet_lite::serial::Module>,
+    /// Makers, makers' properties and classes beside those of the tables: a TOML file
+    #[arg(long, global = true, value_name = "FILE")]
+    pub(crate) data: Option<PathBuf>,
     /// Live on this port instead of 3610, where no real node will be found
     #[arg(long, global = true, default_value_t = PORT, hide = true)]
     pub(crate) port: u16,

@@ -11,7 +11,7 @@ use crate::failure::Failure;
 use crate::output::{Output, Progress, table};
 use crate::render::{self, hex};
 use crate::search::Places;
-use crate::{frame, link};
+use crate::{frame, link, names};
 
 /// How long a search takes.
 const SEARCH: Duration = Duration::from_secs(3);
@@ -97,7 +97,8 @@ impl Found<'_> {
         if let Some(all) = self.info.instance_count.filter(|all| *all as usize > count) {
             objects.push(format!("and {} more", all as usize - count));
         }
-        let maker = self.info.maker.map(|maker| hex(&maker)).unwrap_or_default();
+        let named = |maker| names::maker(maker).map(|name| format!("{} {name}", hex(&maker)));
+        let maker = self.info.maker.map(|maker| named(maker).unwrap_or_else(|| hex(&maker))).unwrap_or_default();
         let identification = self.info.identification.as_deref().map(hex).unwrap_or_default();
         [addresses.join("\n"), objects.join("\n"), maker, identification]
     }

@@ -3,6 +3,7 @@
 use echonet_lite::wire::{Eoj, Esv, Frame, Message, ParseError, Properties};
 use serde_json::{Value, json};
 
+use crate::names::class_of;
 use crate::render::{self, Factors, Property, hex};
 
 /// The object whose properties a message carries.
@@ -37,7 +38,7 @@ struct Row<'a> {
 /// The factors of a message's numbers, from the properties in the message itself.
 fn factors(message: &Message<'_>) -> Factors {
     let all = message.properties().chain(message.get_properties());
-    Factors::of(subject(message), all.map(|property| (property.epc, property.edt)))
+    Factors::of(class_of(subject(message)), all.map(|property| (property.epc, property.edt)))
 }
 
 fn rows<'a>(

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use echonet_lite::class::Class;
 use echonet_lite::controller::{Answer, Interview, NodeAddr, Outcome, Request, Status};
 use echonet_lite::net::{Device, Endpoint};
 use echonet_lite::wire::{Eoj, PropertySet};
@@ -11,7 +12,7 @@ use crate::commands::{Get, Options};
 use crate::failure::{self, Failure};
 use crate::output::{Output, table};
 use crate::render::{self, Factors, Property};
-use crate::{link, names};
+use crate::{data, link, names};
 
 /// The map of the properties that can be read.
 pub(crate) const GET_MAP: u8 = 0x9F;
@@ -22,16 +23,14 @@ const LISTED: Duration = Duration::from_secs(2);
 pub(crate) async fn run(args: &Get, options: &Options, out: &Output) -> Result<(), Failure> {
     let node = names::target(&args.target, options)?;
     let eoj = names::object(&args.object)?;
-    let mut epcs = Vec::new();
-    for text in &args.properties {
-        let epc = names::property(eoj, text)?;
-        if !epcs.contains(&epc) {
-            epcs.push(epc);
-        }
+    if !data::varies(eoj.class_code()) {
+        epcs(&args.properties, names::class_of(eoj), eoj)?;
     }
     let endpoint = link::open(options, Interview::Nothing).await?;
     let progress = out.progress(format!("asking {node}"));
     has_object(&endpoint, node, eoj, options).await?;
+    let class = class_at(&endpoint, node, eoj, options.timeout).await;
+    let epcs = epcs(&args.properties, class, eoj)?;
     let answers = if epcs.is_empty() {
         read_all(&endpoint, node, eoj, options).await?
     } else {
@@ -39,15 +38,52 @@ pub(crate) async fn run(args: &Get, options: &Options, out: &Output) -> Result<(
     };
     let mut counted = Vec::new();
     for answer in answers {
-        let factors = factors(&endpoint, &answer, options).await;
+        let factors = factors(&endpoint, class, &answer, options).await;
         counted.push((answer, factors));
     }
     drop(progress);
-    show(&counted, out)?;
+    show(class, &counted, out)?;
     let answers = counted.iter().map(|(answer, _)| answer);
     // Only properties that the user named count as refused. Those of a map do not.
     let refused = answers.filter(|answer| if epcs.is_empty() { nothing_done(answer) } else { !answer.is_ok() });
-    refuse(refused)
+    refuse(class, refused)
+}
+
+/// The codes of properties, each once.
+fn epcs(texts: &[String], class: Option<&'static Class>, eoj: Eoj) -> Result<Vec<u8>, Failure> {
+    let mut epcs = Vec::new();
+    for text in texts {
+        let epc = names::property(class, eoj, text)?;
+        if !epcs.contains(&epc) {
+            epcs.push(epc);
+        }
+    }
+    Ok(epcs)
+}
+
+/// The class of an object, with the properties of its maker and product. The node is asked for these two if the user's data has properties
+/// of makers in this class. Without an answer it is the class as the tables have it.
+pub(crate) async fn class_at<D: Device + Send>(
+    endpoint: &Endpoint<D>,
+    node: NodeAddr,
+    eoj: Eoj,
+    timeout: Option<Duration>,
+) -> Option<&'static Class> {
+    const MAKER: u8 = 0x8A;
+    const PRODUCT: u8 = 0x8C;
+    let class = names::class_of(eoj)?;
+    if !data::varies(class.code) {
+        return Some(class);
+    }
+    let time = timeout.map_or(LISTED, |time| time.min(LISTED));
+    let told = async |eoj: Eoj, epc: u8| {
+        let epcs = [epc];
+        let request = Request::get(eoj, &epcs).fresh().timeout(time);
+        endpoint.request(node, &request).await.ok()?.get(epc).map(<[u8]>::to_vec)
+    };
+    let maker = told(Eoj::NODE_PROFILE, MAKER).await.and_then(|code| code.try_into().ok());
+    let product = if maker.is_some() && eoj.instance() != 0 { told(eoj, PRODUCT).await } else { None };
+    Some(data::variant(class, maker, product.as_deref()))
 }
 
 fn nothing_done(answer: &Answer) -> bool {
@@ -55,11 +91,14 @@ fn nothing_done(answer: &Answer) -> bool {
 }
 
 /// The failure of what was refused, if anything was.
-pub(crate) fn refuse<'a>(answers: impl Iterator<Item = &'a Answer>) -> Result<(), Failure> {
+pub(crate) fn refuse<'a>(
+    class: Option<&'static Class>,
+    answers: impl Iterator<Item = &'a Answer>,
+) -> Result<(), Failure> {
     let mut said = Vec::new();
     for answer in answers {
         let names: Vec<_> =
-            answer.refused().iter().map(|epc| Property::new(answer.eoj, epc, &[]).cells().join(" ")).collect();
+            answer.refused().iter().map(|epc| Property::of(class, epc, &[]).cells().join(" ")).collect();
         said.push(format!("{} {} refused {}", answer.node, render::object(answer.eoj), names.join(", ").trim_end()));
     }
     if said.is_empty() { Ok(()) } else { Err(Failure::Refused(said.join("; "))) }
@@ -147,7 +186,12 @@ pub(crate) async fn read_all<D: Device + Send>(
 
 /// The factors of an answer's numbers: from the answer itself, and from the object, which is asked for the missing
 /// ones. A property that it refuses is one that it does not have.
-async fn factors<D: Device + Send>(endpoint: &Endpoint<D>, answer: &Answer, options: &Options) -> Factors {
+async fn factors<D: Device + Send>(
+    endpoint: &Endpoint<D>,
+    class: Option<&'static Class>,
+    answer: &Answer,
+    options: &Options,
+) -> Factors {
     let told = |answer: &Answer| {
         let values = answer.outcomes().filter_map(|outcome| Some((outcome.epc, outcome.value?.to_vec())));
         values.collect::<Vec<_>>()
@@ -155,7 +199,7 @@ async fn factors<D: Device + Send>(endpoint: &Endpoint<D>, answer: &Answer, opti
     let mut values = told(answer);
     let counted_in = values
         .iter()
-        .fold(PropertySet::EMPTY, |all, (epc, edt)| all.union(Property::new(answer.eoj, *epc, edt).counted_in()));
+        .fold(PropertySet::EMPTY, |all, (epc, edt)| all.union(Property::of(class, *epc, edt).counted_in()));
     let asked = answer.outcomes().fold(PropertySet::EMPTY, |all, outcome| all.with(outcome.epc));
     let missing: Vec<_> = counted_in.difference(asked).iter().collect();
     let mut refused = answer.refused();
@@ -168,24 +212,23 @@ async fn factors<D: Device + Send>(endpoint: &Endpoint<D>, answer: &Answer, opti
             }
         }
     }
-    let mut factors = Factors::of(answer.eoj, values.iter().map(|(epc, edt)| (*epc, edt.as_slice())));
-    let class = names::class_of(answer.eoj);
+    let mut factors = Factors::of(class, values.iter().map(|(epc, edt)| (*epc, edt.as_slice())));
     let is_one = |epc: &u8| class.is_none_or(|class| render::is_one_if_absent(class, *epc));
     counted_in.intersection(refused).iter().filter(is_one).for_each(|epc| factors.lacks(epc));
     factors
 }
 
-fn show(answers: &[(Answer, Factors)], out: &Output) -> Result<(), Failure> {
+fn show(class: Option<&'static Class>, answers: &[(Answer, Factors)], out: &Output) -> Result<(), Failure> {
     for (place, (answer, factors)) in answers.iter().enumerate() {
         if out.json {
-            out.line(json(answer, factors))?;
+            out.line(json(class, answer, factors))?;
             continue;
         }
         if answers.len() > 1 {
             out.line(format!("{}{}", if place == 0 { "" } else { "\n" }, render::object(answer.eoj)))?;
         }
         let rows = answer.outcomes().map(|outcome| {
-            let property = Property::new(answer.eoj, outcome.epc, outcome.value.unwrap_or_default()).counted(factors);
+            let property = Property::of(class, outcome.epc, outcome.value.unwrap_or_default()).counted(factors);
             let [epc, name] = property.cells();
             [epc, name, word(outcome).map_or_else(|| property.text(), str::to_owned)]
         });
@@ -205,11 +248,11 @@ fn word(outcome: Outcome<'_>) -> Option<&'static str> {
 }
 
 /// An answer as JSON.
-fn json(answer: &Answer, factors: &Factors) -> Value {
+fn json(class: Option<&'static Class>, answer: &Answer, factors: &Factors) -> Value {
     let properties: Vec<_> = answer
         .outcomes()
         .map(|outcome| {
-            let property = Property::new(answer.eoj, outcome.epc, outcome.value.unwrap_or_default()).counted(factors);
+            let property = Property::of(class, outcome.epc, outcome.value.unwrap_or_default()).counted(factors);
             let Some(word) = word(outcome) else { return Value::Object(property.json()) };
             let mut map = property.json_name();
             map.insert("status".into(), json!(word));

@@ -9,6 +9,7 @@ mod certify;
 mod circuits;
 mod classes;
 mod commands;
+mod data;
 mod decode;
 #[cfg(any(feature = "mqtt", feature = "web"))]
 mod directory;
@@ -62,6 +63,7 @@ fn run(cli: &Cli) -> Result<(), Failure> {
         let wrong = "--meter is for discover, get, set, watch, bridge, export and web";
         return Err(Failure::Input(wrong.to_owned()));
     }
+    data::load(options.data.as_deref())?;
     match &cli.command {
         Command::Decode(args) => decode::run(args, out),
         Command::Classes(args) => classes::run(args, out),

@@ -8,6 +8,7 @@ use echonet_lite::net::Interface;
 use echonet_lite::wire::{ClassCode, Eoj, PORT};
 
 use crate::commands::Options;
+use crate::data;
 use crate::failure::Failure;
 
 /// Names that an error proposes at most.
@@ -18,7 +19,7 @@ const COMMON_WORDS: [(&str, &Class); 2] = [("light", &class::GENERAL_LIGHTING), 
 
 /// The class of a name or code.
 pub(crate) fn class(text: &str) -> Result<&'static Class, Failure> {
-    if let Some(class) = class::by_name(text) {
+    if let Some(class) = by_name(text) {
         return Ok(class);
     }
     if let Ok(code) = text.parse::<ClassCode>() {
@@ -27,12 +28,28 @@ pub(crate) fn class(text: &str) -> Result<&'static Class, Failure> {
     if let Some((_, class)) = COMMON_WORDS.iter().find(|(word, _)| text.eq_ignore_ascii_case(word)) {
         return Ok(class);
     }
-    choose("class", text, class::all().iter().map(|class| (class.short_name, *class)), "echonet classes")
+    choose("class", text, classes().map(|class| (class.short_name, class)), "echonet classes")
+}
+
+/// All classes: those of the tables, and the user's own.
+pub(crate) fn classes() -> impl Iterator<Item = &'static Class> {
+    class::all().iter().chain(data::classes()).copied()
+}
+
+/// The class of a code.
+pub(crate) fn find(code: ClassCode) -> Option<&'static Class> {
+    class::find(code).or_else(|| data::class(code))
+}
+
+/// The class of a whole name, or a code.
+fn by_name(text: &str) -> Option<&'static Class> {
+    let own = || data::classes().iter().copied().find(|class| class.short_name.eq_ignore_ascii_case(text));
+    class::by_name(text).or_else(own).or_else(|| data::class(text.parse().ok()?))
 }
 
 /// The code of a class that the tables may not have.
 fn class_code(text: &str) -> Result<ClassCode, Failure> {
-    match class::by_name(text) {
+    match by_name(text) {
         Some(class) => Ok(class.code),
         None => text.parse().or_else(|_| class(text).map(|class| class.code)),
     }
@@ -61,19 +78,22 @@ pub(crate) fn object(text: &str) -> Result<Eoj, Failure> {
 
 /// The class of an object by the tables; the super class for an unknown device.
 pub(crate) fn class_of(eoj: Eoj) -> Option<&'static Class> {
-    class::find(eoj.class_code()).or_else(|| (eoj.group() < 0x0E).then_some(&class::SUPER_CLASS))
+    find(eoj.class_code()).or_else(|| (eoj.group() < 0x0E).then_some(&class::SUPER_CLASS))
 }
 
 /// The name of a maker, if it is known.
-pub(crate) fn maker([a, b, c]: [u8; 3]) -> Option<&'static str> {
+pub(crate) fn maker(maker: [u8; 3]) -> Option<&'static str> {
+    if let Some(name) = data::maker(maker) {
+        return Some(name);
+    }
+    let [a, b, c] = maker;
     let code = format!("{a:02X}{b:02X}{c:02X}");
     let mut rows = include_str!("makers.tsv").lines().filter_map(|line| line.split_once('\t'));
     rows.find(|(of, _)| *of == code).map(|(_, name)| name)
 }
 
-/// The code of a property of an object.
-pub(crate) fn property(eoj: Eoj, text: &str) -> Result<u8, Failure> {
-    let class = class_of(eoj);
+/// The code of a property of an object of a class.
+pub(crate) fn property(class: Option<&'static Class>, eoj: Eoj, text: &str) -> Result<u8, Failure> {
     if let Some(spec) = class.and_then(|class| class.property_by_name(text)) {
         return Ok(spec.epc);
     }
@@ -97,14 +117,14 @@ fn code(text: &str) -> Option<u8> {
     (digits.len() == 2).then(|| u8::from_str_radix(digits, 16).ok())?
 }
 
-/// Reads a property and its new value: `operationStatus=on`.
-pub(crate) fn write(eoj: Eoj, text: &str) -> Result<(u8, Vec<u8>), Failure> {
+/// Reads a property of an object of a class and its new value: `operationStatus=on`.
+pub(crate) fn write(class: Option<&'static Class>, eoj: Eoj, text: &str) -> Result<(u8, Vec<u8>), Failure> {
     let Some((name, value)) = text.split_once('=') else {
         return Err(Failure::Input(format!("`{text}` says no value: property=value")));
     };
-    let epc = property(eoj, name.trim())?;
+    let epc = property(class, eoj, name.trim())?;
     let mut edt = [0; 255];
-    let spec: Option<&PropertySpec> = class_of(eoj).and_then(|class| class.property(epc));
+    let spec: Option<&PropertySpec> = class.and_then(|class| class.property(epc));
     let length = match spec {
         Some(spec) => spec.parse(value, &mut edt).map_err(|error| Failure::Input(error.to_string()))?,
         None => {
@@ -253,6 +273,22 @@ fn choose<T: Copy>(
     Err(Failure::Input(format!("there is no {what} `{text}`; {near}")))
 }
 
+/// A name for programs as words: `dayForTheLog2` is "Day for the log 2".
+pub(crate) fn spelled(short_name: &str) -> String {
+    let mut words = String::new();
+    let mut before = ' ';
+    for letter in short_name.chars() {
+        let begins = letter.is_ascii_uppercase() || (letter.is_ascii_digit() && !before.is_ascii_digit());
+        let is_word = begins && !before.is_ascii_uppercase() && before != ' ';
+        if is_word {
+            words.push(' ');
+        }
+        words.push(if words.is_empty() { letter.to_ascii_uppercase() } else { letter.to_ascii_lowercase() });
+        before = letter;
+    }
+    words
+}
+
 /// How many letters differ (Levenshtein).
 fn distance(a: &str, b: &str) -> usize {
     let b: Vec<_> = b.chars().collect();
@@ -300,9 +336,15 @@ mod tests {
             assert!(error.contains(part), "{error}");
         }
         let conditioner = Eoj::new(0x01, 0x30, 1);
-        let error = property(conditioner, "targetTemprature").err().map(|error| error.to_string()).unwrap();
+        let error = property(class_of(conditioner), conditioner, "targetTemprature")
+            .err()
+            .map(|error| error.to_string())
+            .unwrap();
         assert!(error.contains("targetTemperature"), "{error}");
-        let error = write(conditioner, "targetTemperature=51").err().map(|error| error.to_string()).unwrap();
+        let error = write(class_of(conditioner), conditioner, "targetTemperature=51")
+            .err()
+            .map(|error| error.to_string())
+            .unwrap();
         assert!(error.contains("0xB3") && error.contains("51") && error.contains("0..=50"), "{error}");
     }
 }

@@ -6,11 +6,11 @@ use echonet_lite::class::{self, Class, Data, PropertySpec, Scaled, Unit, Value};
 use echonet_lite::wire::{Eoj, PropertySet};
 use serde_json::{Map, Value as Json, json};
 
-use crate::names::{class_of, maker};
+use crate::names::{class_of, find, maker};
 
 /// `homeAirConditioner:1`; in hexadecimal where the tables do not have the class.
 pub(crate) fn object(eoj: Eoj) -> String {
-    match class::find(eoj.class_code()) {
+    match find(eoj.class_code()) {
         Some(class) if eoj.instance() == 0 => format!("{class}:all"),
         Some(class) => format!("{class}:{}", eoj.instance()),
         None => eoj.to_string(),
@@ -18,7 +18,7 @@ pub(crate) fn object(eoj: Eoj) -> String {
 }
 
 pub(crate) fn object_json(eoj: Eoj) -> serde_json::Value {
-    let class = class::find(eoj.class_code()).map(|class| class.short_name);
+    let class = find(eoj.class_code()).map(|class| class.short_name);
     json!({ "eoj": format!("0x{eoj}"), "class": class, "instance": eoj.instance() })
 }
 
@@ -77,9 +77,9 @@ fn items_of(data: &'static Data) -> Option<&'static Data> {
 pub(crate) struct Factors(BTreeMap<u8, Scaled>);
 
 impl Factors {
-    /// The factors among some properties of an object.
-    pub(crate) fn of<'a>(eoj: Eoj, properties: impl IntoIterator<Item = (u8, &'a [u8])>) -> Self {
-        let number = |(epc, edt)| Some((epc, decode(class_of(eoj)?, epc, edt)?.1.number()?));
+    /// The factors among some properties of an object of a class.
+    pub(crate) fn of<'a>(class: Option<&Class>, properties: impl IntoIterator<Item = (u8, &'a [u8])>) -> Self {
+        let number = |(epc, edt)| Some((epc, decode(class?, epc, edt)?.1.number()?));
         Self(properties.into_iter().filter_map(number).collect())
     }
 
@@ -204,7 +204,12 @@ pub(crate) struct Property<'a> {
 
 impl<'a> Property<'a> {
     pub(crate) fn new(eoj: Eoj, epc: u8, edt: &'a [u8]) -> Self {
-        Self { class: class_of(eoj), epc, edt, factors: None }
+        Self::of(class_of(eoj), epc, edt)
+    }
+
+    /// A property of an object of a class, which may have properties of a maker.
+    pub(crate) fn of(class: Option<&'static Class>, epc: u8, edt: &'a [u8]) -> Self {
+        Self { class, epc, edt, factors: None }
     }
 
     /// With what is known of the properties that its numbers are multiplied with.
@@ -323,7 +328,7 @@ impl<'a> Property<'a> {
                 let (codes, []) = list.as_chunks::<2>() else { return None };
                 let name = |&[group, class]: &[u8; 2]| {
                     let code = echonet_lite::wire::ClassCode::new(group, class);
-                    class::find(code).map_or_else(|| code.to_string(), |class| class.short_name.to_owned())
+                    find(code).map_or_else(|| code.to_string(), |class| class.short_name.to_owned())
                 };
                 Some(codes.iter().map(name).collect())
             }
@@ -382,12 +387,12 @@ mod tests {
     #[test]
     fn numbers_are_multiplied_or_said_to_be_raw() {
         let energy = 123_456_u32.to_be_bytes();
-        let known = Factors::of(METER, [(0xD3, &[0, 0, 0, 2][..]), (0xE1, &[1])]);
+        let known = Factors::of(class_of(METER), [(0xD3, &[0, 0, 0, 2][..]), (0xE1, &[1])]);
         let (text, json) = shown(0xE0, &energy, Some(&known));
         assert_eq!((text.as_str(), &json["value"], &json["unit"]), ("24691.2 kWh", &json!(24691.2), &json!("kWh")));
         assert_eq!((json.get("raw"), json.get("coefficients")), (None, None));
         // One of the two is not known.
-        let partly = Factors::of(METER, [(0xE1, &[1][..])]);
+        let partly = Factors::of(class_of(METER), [(0xE1, &[1][..])]);
         for factors in [Some(&partly), None] {
             let (text, json) = shown(0xE0, &energy, factors);
             assert_eq!((text.as_str(), &json["value"]), ("123456 kWh × 0xD3 × 0xE1", &json!(123_456)));
@@ -412,7 +417,7 @@ mod tests {
         let (text, json) = shown(0xE2, &history, None);
         assert!(text.ends_with(" × 0xD3 × 0xE1"), "{text}");
         assert_eq!((&json["raw"], &json["value"]["electricEnergy"][47]), (&json!(true), &json!(5)));
-        let known = Factors::of(METER, [(0xD3, &[0, 0, 0, 3][..]), (0xE1, &[1])]);
+        let known = Factors::of(class_of(METER), [(0xD3, &[0, 0, 0, 3][..]), (0xE1, &[1])]);
         let (text, json) = shown(0xE2, &history, Some(&known));
         assert!(text.starts_with("{day: 1, electricEnergy: [1.5 kWh, 1.5 kWh"), "{text}");
         assert_eq!((json.get("raw"), &json["value"]["electricEnergy"][47]), (None, &json!(1.5)));

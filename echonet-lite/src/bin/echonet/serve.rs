@@ -16,12 +16,14 @@ use crate::commands::{Options, Serve};
 use crate::failure::Failure;
 use crate::output::{Output, table};
 use crate::render::{self, Property};
-use crate::{link, names};
+use crate::{data, link, names};
 
 /// Room for what is sent later: some three hundred notifications.
 const STORE: usize = 16_384;
 /// Writes that may wait to be printed; of a faster writer some are only counted.
 const WAITING: usize = 1024;
+/// The product code (0x8C) of emulated devices.
+const PRODUCT: &[u8] = b"echonet";
 /// The highest instance of a class.
 const INSTANCES: u8 = 127;
 
@@ -29,6 +31,7 @@ type Emulation = Node<Vec<Emulated>, STORE>;
 
 /// A property that another node wrote.
 struct Written {
+    class: &'static Class,
     eoj: Eoj,
     epc: u8,
     edt: Vec<u8>,
@@ -58,6 +61,7 @@ pub(crate) async fn run(args: &Serve, options: &Options, out: &Output) -> Result
     let news = News { written: sender, missed: Arc::default() };
     let mut objects = Vec::new();
     for (class, eoj) in places(&args.objects)? {
+        let class = data::variant(class, Some(maker), Some(PRODUCT));
         objects.push(emulate(class, eoj, args.mandatory, (maker, serial), news.clone()));
     }
     let eojs: Vec<_> = objects.iter().map(|object| object.eoj()).collect();
@@ -72,8 +76,8 @@ pub(crate) async fn run(args: &Serve, options: &Options, out: &Output) -> Result
     loop {
         tokio::select! {
             () = &mut end => return Ok(()),
-            Some(Written { eoj, epc, edt }) = written.recv() => {
-                event("set", eoj, Some((epc, &edt)), out)?;
+            Some(Written { class, eoj, epc, edt }) = written.recv() => {
+                event("set", eoj, Some(Property::of(Some(class), epc, &edt)), out)?;
                 let missed = news.missed.swap(0, Ordering::Relaxed);
                 if missed > 0 {
                     out.remark(format_args!("{missed} writes came faster than they could be printed"));
@@ -118,7 +122,7 @@ fn places(texts: &[String]) -> Result<Vec<(&'static Class, Eoj)>, Failure> {
 
 fn emulate(class: &'static Class, eoj: Eoj, mandatory: bool, (maker, serial): ([u8; 3], u64), news: News) -> Emulated {
     let mut object = Emulated::new(class, eoj.instance(), mandatory, maker, serial);
-    object.on_write(move |eoj, epc, edt| news.tell(Written { eoj, epc, edt: edt.to_vec() }));
+    object.on_write(move |eoj, epc, edt| news.tell(Written { class, eoj, epc, edt: edt.to_vec() }));
     object
 }
 
@@ -132,8 +136,7 @@ fn tell(eojs: &[Eoj], interfaces: &[Interface], out: &Output) -> Result<(), Fail
     Ok(())
 }
 
-fn event(what: &str, eoj: Eoj, property: Option<(u8, &[u8])>, out: &Output) -> Result<(), Failure> {
-    let property = property.map(|(epc, edt)| Property::new(eoj, epc, edt));
+fn event(what: &str, eoj: Eoj, property: Option<Property<'_>>, out: &Output) -> Result<(), Failure> {
     let moment = Moment::now();
     let json = || {
         let object = render::object_json(eoj);
@@ -179,7 +182,7 @@ fn obey(endpoint: &Endpoint<Emulation>, line: &str, out: &Output) -> Result<(), 
         let rows = endpoint.with_node(|node| {
             let object = node.objects().iter().find(|object| object.eoj() == eoj)?;
             let rows = object.values().map(|(epc, edt)| {
-                let property = Property::new(eoj, epc, edt);
+                let property = Property::of(Some(object.class()), epc, edt);
                 let [epc, name] = property.cells();
                 [epc, name, property.text()]
             });
@@ -188,11 +191,14 @@ fn obey(endpoint: &Endpoint<Emulation>, line: &str, out: &Output) -> Result<(), 
         return out.line(table(["EPC", "PROPERTY", "VALUE"], rows.ok_or_else(unknown)?));
     }
     // Values have spaces in them (22 °C), so a line writes one property.
-    let (epc, edt) = names::write(eoj, text.trim())?;
+    let class = endpoint.with_node(|node| {
+        node.objects().iter().find(|object| object.eoj() == eoj).map(Emulated::class).ok_or_else(unknown)
+    })?;
+    let (epc, edt) = names::write(Some(class), eoj, text.trim())?;
     let told = endpoint.with_node(|node| {
         let object = node.objects_mut().iter_mut().find(|object| object.eoj() == eoj).ok_or_else(unknown)?;
         if !object.put(epc, &edt) {
-            let name = Property::new(eoj, epc, &[]).name();
+            let name = Property::of(Some(class), epc, &[]).name();
             return Err(Failure::Input(format!("{} has no {name}", render::object(eoj))));
         }
         Ok::<_, Failure>(node.notify(eoj, epc))
@@ -200,7 +206,7 @@ fn obey(endpoint: &Endpoint<Emulation>, line: &str, out: &Output) -> Result<(), 
     if let Err(error) = told {
         out.remark(format_args!("not announced: {error}"));
     }
-    event("changed", eoj, Some((epc, &edt)), out)
+    event("changed", eoj, Some(Property::of(Some(class), epc, &edt)), out)
 }
 
 #[cfg(test)]

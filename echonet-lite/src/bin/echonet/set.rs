@@ -1,38 +1,48 @@
 //! `echonet set`: writes properties.
 
+use echonet_lite::class::Class;
 use echonet_lite::controller::{Answer, Interview, Operation, Request};
+use echonet_lite::wire::Eoj;
 use serde_json::{Value, json};
 
 use crate::commands::{Options, Set};
 use crate::failure::Failure;
 use crate::output::{Output, table};
 use crate::render::{self, Property};
-use crate::{get, link, names};
+use crate::{data, get, link, names};
 
 pub(crate) async fn run(args: &Set, options: &Options, out: &Output) -> Result<(), Failure> {
     let node = names::target(&args.target, options)?;
     let eoj = names::object(&args.object)?;
-    let writes = args.writes.iter().map(|text| names::write(eoj, text)).collect::<Result<Vec<_>, _>>()?;
-    let lent: Vec<_> = writes.iter().map(|(epc, edt)| (*epc, edt.as_slice())).collect();
-    let operation = if args.unconfirmed { Operation::SetI(&lent) } else { Operation::SetC(&lent) };
-
+    if !data::varies(eoj.class_code()) {
+        writes(args, names::class_of(eoj), eoj)?;
+    }
     let endpoint = link::open(options, Interview::Nothing).await?;
     let progress = out.progress(format!("telling {node}"));
     get::has_object(&endpoint, node, eoj, options).await?;
+    let class = get::class_at(&endpoint, node, eoj, options.timeout).await;
+    let writes = writes(args, class, eoj)?;
+    let lent: Vec<_> = writes.iter().map(|(epc, edt)| (*epc, edt.as_slice())).collect();
+    let operation = if args.unconfirmed { Operation::SetI(&lent) } else { Operation::SetC(&lent) };
     let answers = get::ask(&endpoint, node, Request::new(eoj, operation), options).await?;
     drop(progress);
     for answer in &answers {
-        show(answer, &writes, out)?;
+        show(class, answer, &writes, out)?;
     }
-    get::refuse(answers.iter().filter(|answer| !answer.is_ok()))
+    get::refuse(class, answers.iter().filter(|answer| !answer.is_ok()))
 }
 
-fn show(answer: &Answer, writes: &[(u8, Vec<u8>)], out: &Output) -> Result<(), Failure> {
+/// Properties and their new values.
+fn writes(args: &Set, class: Option<&'static Class>, eoj: Eoj) -> Result<Vec<(u8, Vec<u8>)>, Failure> {
+    args.writes.iter().map(|text| names::write(class, eoj, text)).collect()
+}
+
+fn show(class: Option<&'static Class>, answer: &Answer, writes: &[(u8, Vec<u8>)], out: &Output) -> Result<(), Failure> {
     let rows: Vec<_> = writes
         .iter()
         .map(|(epc, edt)| {
             let accepted = answer.outcomes().any(|outcome| outcome.epc == *epc && outcome.is_ok());
-            (Property::new(answer.eoj, *epc, edt), if accepted { "accepted" } else { "refused" })
+            (Property::of(class, *epc, edt), if accepted { "accepted" } else { "refused" })
         })
         .collect();
     if out.json {

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::time::Duration;
 
-use echonet_lite::class;
+use echonet_lite::class::{self, Class};
 use echonet_lite::controller::{Event, Interview, NodeAddr};
 use echonet_lite::net::Endpoint;
 use echonet_lite::wire::{Eoj, PropertySet};
@@ -16,7 +16,7 @@ use crate::commands::{Options, Watch};
 use crate::failure::Failure;
 use crate::output::Output;
 use crate::render::{self, Factors, Property};
-use crate::{get, link, names};
+use crate::{data, get, link, names};
 use echonet_lite::emulate::Moment;
 
 /// Properties that say what an object is rather than in which state: not asked for again and again.
@@ -40,10 +40,8 @@ struct Reading {
 pub(crate) async fn run(args: &Watch, options: &Options, out: &Output) -> Result<(), Failure> {
     let targets = args.targets.iter().map(|text| names::target(text, options)).collect::<Result<Vec<_>, _>>()?;
     // Requests need a socket that receives unicast. A device on this machine gets no unicast meanwhile.
-    let endpoint = match args.interval {
-        Some(_) => link::open(options, Interview::Nothing).await?,
-        None => link::listen(options).await?,
-    };
+    let asks = args.interval.is_some() || data::has_variants();
+    let endpoint = if asks { link::open(options, Interview::Nothing).await? } else { link::listen(options).await? };
     let mut events = endpoint.events();
     let (sender, mut polled) = mpsc::channel(AHEAD);
     if let Some(interval) = args.interval {
@@ -53,16 +51,27 @@ pub(crate) async fn run(args: &Watch, options: &Options, out: &Output) -> Result
     out.remark(format_args!("listening on {}", places.join(", ")));
 
     let mut end = std::pin::pin!(link::after(options.timeout));
-    let mut printer = Printer { out, known: HashMap::new(), printed: 0, most: args.count };
+    let mut printer = Printer {
+        out,
+        endpoint: endpoint.clone(),
+        known: HashMap::new(),
+        classes: HashMap::new(),
+        printed: 0,
+        most: args.count,
+    };
     while !printer.is_full() {
         tokio::select! {
             () = &mut end => return printer.time_is_up(),
-            Some(reading) = polled.recv() => printer.take(reading)?,
+            Some(reading) = polled.recv() => {
+                printer.learn(reading.node, reading.eoj).await;
+                printer.take(reading)?;
+            }
             event = events.next() => match event {
                 Some(Event::Notification(news)) => {
                     if !targets.is_empty() && !targets.iter().any(|target| target.covers(news.node)) {
                         continue;
                     }
+                    printer.learn(news.node, news.eoj).await;
                     for (epc, edt) in news.properties() {
                         let (node, eoj, source) = (news.node, news.eoj, "notification");
                         printer.take(Reading { node, eoj, epc, edt: edt.to_vec(), source })?;
@@ -82,7 +91,10 @@ pub(crate) async fn run(args: &Watch, options: &Options, out: &Output) -> Result
 /// Prints what is new.
 struct Printer<'a> {
     out: &'a Output,
+    endpoint: Endpoint,
     known: HashMap<(NodeAddr, Eoj, u8), Vec<u8>>,
+    /// The classes of objects that were asked for their makers.
+    classes: HashMap<(NodeAddr, Eoj), &'static Class>,
     printed: u64,
     /// Values after which it ends.
     most: Option<u64>,
@@ -105,12 +117,27 @@ impl Printer<'_> {
     /// The factors of a property's numbers, as far as the object has told them so far.
     fn factors(&self, node: NodeAddr, eoj: Eoj, property: Property<'_>) -> Factors {
         let known = property.counted_in().iter().filter_map(|epc| Some((epc, &self.known.get(&(node, eoj, epc))?[..])));
-        Factors::of(eoj, known)
+        Factors::of(self.class(node, eoj), known)
     }
 
     /// Forgets a node's values, so that later ones are not compared with them.
     fn forget(&mut self, addr: NodeAddr) {
         self.known.retain(|(node, ..), _| *node != addr);
+        self.classes.retain(|(node, _), _| *node != addr);
+    }
+
+    /// Asks for the maker of an object, once, if the user's data has properties of makers in its class.
+    async fn learn(&mut self, node: NodeAddr, eoj: Eoj) {
+        if data::varies(eoj.class_code())
+            && !self.classes.contains_key(&(node, eoj))
+            && let Some(class) = get::class_at(&self.endpoint, node, eoj, None).await
+        {
+            self.classes.insert((node, eoj), class);
+        }
+    }
+
+    fn class(&self, node: NodeAddr, eoj: Eoj) -> Option<&'static Class> {
+        self.classes.get(&(node, eoj)).copied().or_else(|| names::class_of(eoj))
     }
 
     fn take(&mut self, reading: Reading) -> Result<(), Failure> {
@@ -121,7 +148,8 @@ impl Printer<'_> {
             return Ok(());
         }
         self.printed += 1;
-        let (moment, property) = (Moment::now(), Property::new(eoj, epc, &edt));
+        let class = self.class(node, eoj);
+        let (moment, property) = (Moment::now(), Property::of(class, epc, &edt));
         let factors = self.factors(node, eoj, property);
         let property = property.counted(&factors);
         let json = || {
@@ -137,7 +165,7 @@ impl Printer<'_> {
         self.out.result(json, || {
             let changed = before.filter(|before| *before != edt);
             let before = changed
-                .map(|before| format!("{} → ", Property::new(eoj, epc, &before).counted(&factors).text()))
+                .map(|before| format!("{} → ", Property::of(class, epc, &before).counted(&factors).text()))
                 .unwrap_or_default();
             format!("{moment:#} {node} {} {} {before}{}", render::object(eoj), property.name(), property.text())
         })

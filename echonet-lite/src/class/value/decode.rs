@@ -28,6 +28,7 @@ fn plain<'a>(data: &'static Data, edt: &'a [u8]) -> Option<Value<'a>> {
         Data::Date => Date::from_bytes(edt).map(Value::Date).or_else(|| unset(edt)),
         Data::Time(format) => Time::from_bytes(edt, format.maximum_hour).map(Value::Time).or_else(|| unset(edt)),
         Data::DateTime { .. } => DateTime::from_bytes(edt).map(Value::DateTime).or_else(|| unset(edt)),
+        Data::Text { .. } => text(edt).map(Value::Text),
         Data::Raw { .. } => Some(Value::Raw(edt)),
         Data::OneOf(arms) => one_of(arms, edt),
         Data::Array(_) | Data::Object(_) => decode(data, edt).ok(),
@@ -79,6 +80,12 @@ fn numeric(codes: &'static [Numeric], edt: &[u8]) -> Option<Scaled> {
 
 fn unset(edt: &[u8]) -> Option<Value<'static>> {
     edt.iter().all(|byte| *byte == 0xFF).then_some(Value::Unset)
+}
+
+/// The text of bytes; none if they are not UTF-8, or have control characters in the text.
+fn text(edt: &[u8]) -> Option<&str> {
+    let text = core::str::from_utf8(edt).ok()?.trim_end_matches(['\0', ' ']);
+    (!text.contains(char::is_control)).then_some(text)
 }
 
 fn mismatch(data: &'static Data, edt: &[u8]) -> Fault {

@@ -19,6 +19,7 @@ impl Display for Value<'_> {
             Self::Time(time) => time.fmt(f),
             Self::DateTime(moment) => moment.fmt(f),
             Self::Unset => f.write_str("unset"),
+            Self::Text(text) => f.write_str(text),
             Self::Raw(bytes) => hex(bytes, f),
             Self::Array(items) => list(f, ["[", "]"], *items, Display::fmt),
             Self::Object(fields) => {
@@ -92,6 +93,19 @@ fn hex(bytes: &[u8], f: &mut Formatter<'_>) -> fmt::Result {
     bytes.iter().try_for_each(|byte| write!(f, "{byte:02X}"))
 }
 
+/// A text as JSON.
+fn quoted(text: &str, f: &mut Formatter<'_>) -> fmt::Result {
+    f.write_str("\"")?;
+    for letter in text.chars() {
+        match letter {
+            '"' | '\\' => write!(f, "\\{letter}")?,
+            letter if letter.is_control() => write!(f, "\\u{:04x}", u32::from(letter))?,
+            letter => write!(f, "{letter}")?,
+        }
+    }
+    f.write_str("\"")
+}
+
 impl<'a> Value<'a> {
     /// This value as JSON: numbers without their unit; the states `true` and `false` as those; levels as numbers where
     /// that is clear; an overflow, a date or bytes as the text that `Display` writes.
@@ -123,6 +137,7 @@ impl Display for Json<'_> {
                 list(f, ["{", "}"], fields, |(field, value), f| write!(f, "\"{}\": {}", field.short_name, value.json()))
             }
             Value::List(values) => list(f, ["[", "]"], values.iter(), |value, f| value.json().fmt(f)),
+            Value::Text(text) => quoted(text, f),
             // Names, dates and hex need no escapes.
             text => write!(f, "\"{text}\""),
         }
@@ -144,6 +159,10 @@ impl Display for Data {
             Self::Time(format) => f.write_str(if format.seconds { "HH:MM:SS" } else { "HH:MM" }),
             Self::DateTime { seconds } => {
                 f.write_str(if *seconds { "YYYY-MM-DD HH:MM:SS" } else { "YYYY-MM-DD HH:MM" })
+            }
+            Self::Text { .. } => {
+                f.write_str("text of ")?;
+                self.fmt_length(f)
             }
             Self::Raw { .. } => self.fmt_length(f),
             Self::Array(array) => write!(f, "[{}] × {}..={}", array.items, array.minimum, array.maximum),
@@ -184,6 +203,10 @@ impl Display for Allowed {
             }
             Data::Level(level) => write!(f, "a {level}"),
             Data::Bitmap(_) | Data::Raw { .. } => self.0.fmt_length(f),
+            Data::Text { .. } => {
+                f.write_str("a text of ")?;
+                self.0.fmt_length(f)
+            }
             Data::Date => f.write_str("a date (2024-12-31)"),
             Data::Time(format) => f.write_str(if format.seconds { "a time (14:30:15)" } else { "a time (14:30)" }),
             Data::DateTime { seconds: true } => f.write_str("a moment (2024-12-31 14:30:15)"),

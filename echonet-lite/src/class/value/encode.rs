@@ -45,6 +45,17 @@ pub(super) fn encode(data: &'static Data, value: Value<'_>, out: &mut [u8]) -> R
         (Data::Date | Data::Time(_) | Data::DateTime { .. }, Value::Unset) => {
             put(out, &[0xFF; 7][..data.sizes().0.min(7)])
         }
+        (Data::Text { .. }, Value::Text(text)) if text.contains(char::is_control) => Err(kind(value, data)),
+        (Data::Text { minimum, maximum }, Value::Text(text)) => {
+            if text.len() > usize::from(*maximum) {
+                return Err(Cause::Length { length: text.len(), expected: data }.into());
+            }
+            let (needed, room) = (text.len().max((*minimum).into()), out.len());
+            let target = out.get_mut(..needed).ok_or(Cause::Room { needed, room })?;
+            target.fill(0);
+            put(target, text.as_bytes())?;
+            Ok(needed)
+        }
         (Data::Array(array), Value::List(items)) => {
             if !(usize::from(array.minimum)..=usize::from(array.maximum)).contains(&items.len()) {
                 return Err(kind(value, data));

@@ -228,6 +228,7 @@ impl Value<'_> {
             Self::Time(_) => "this time",
             Self::DateTime(_) => "this moment",
             Self::Unset => "an unset date or time",
+            Self::Text(_) => "this text",
             Self::Raw(_) => "a row of bytes",
             Self::Array(_) => "this array",
             Self::Object(_) => "this object",

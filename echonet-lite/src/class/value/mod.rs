@@ -45,6 +45,8 @@ pub enum Value<'a> {
     DateTime(DateTime),
     /// A date or time that was never set: every byte 0xFF, as meters answer.
     Unset,
+    /// A text.
+    Text(&'a str),
     /// Bytes whose meaning the tables leave open. Encoding takes them for every type whose value they are.
     Raw(&'a [u8]),
     /// Items of one type.
@@ -390,7 +392,7 @@ impl Data {
             Self::Date => fixed(4),
             Self::Time(format) => fixed(if format.seconds { 3 } else { 2 }),
             Self::DateTime { seconds } => fixed(if *seconds { 7 } else { 6 }),
-            Self::Raw { minimum, maximum } => ((*minimum).into(), (*maximum).into()),
+            Self::Text { minimum, maximum } | Self::Raw { minimum, maximum } => ((*minimum).into(), (*maximum).into()),
             Self::Array(array) => {
                 let items = |count: u8| usize::from(count) * usize::from(array.item_size);
                 (items(array.minimum), items(array.maximum))

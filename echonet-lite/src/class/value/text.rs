@@ -19,6 +19,7 @@ pub(super) fn parse(data: &'static Data, text: &str, out: &mut [u8]) -> Result<u
         Data::Date => Date::parse(text).map(Value::Date).or_else(|| unset(text)),
         Data::Time(format) => Time::parse(text, format.maximum_hour).map(Value::Time).or_else(|| unset(text)),
         Data::DateTime { .. } => DateTime::parse(text).map(Value::DateTime).or_else(|| unset(text)),
+        Data::Text { .. } => Some(Value::Text(text)),
         Data::Raw { .. } => return hex(data, text, text, out),
         Data::Bitmap(bitmap) => return bits(bitmap, data, text, out),
         Data::Array(array) => return items(array.items, data, text, out),
@@ -101,10 +102,7 @@ fn unit(text: &str) -> Option<Unit> {
     if text.is_empty() {
         return Some(Unit::None);
     }
-    Unit::ALL.into_iter().find(|unit| {
-        let (sign, plain) = (unit.symbol(), unit.plain());
-        text == sign || text.eq_ignore_ascii_case(plain)
-    })
+    Unit::parse(text)
 }
 
 fn numeric(codes: &'static [Numeric], text: &str) -> Option<Value<'static>> {

@@ -169,6 +169,8 @@ impl Bridge<'_> {
                 let after = thing.next(Group::First, self.args.poll, false);
                 self.plan(&name, eoj, Group::First, after);
             }
+            // It has told a product code whose devices have other properties.
+            Some(Group::First) if thing.is_now_of_product() => self.plan(&name, eoj, Group::First, Duration::ZERO),
             Some(Group::First) => self.describe(&name, eoj),
             Some(group) => {
                 let after = thing.next(group, self.args.poll, changed);

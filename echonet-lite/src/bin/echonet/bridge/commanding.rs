@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use echonet_lite::class::{PropertySpec, Scaled, Unit};
+use echonet_lite::class::{Data, PropertySpec, Scaled, Unit, Value};
 use echonet_lite::controller::{Failure as Ended, NodeAddr, NodeId, Request};
 use echonet_lite::net::{Endpoint, Error};
 use echonet_lite::wire::Eoj;
@@ -51,8 +51,11 @@ impl Bridge<'_> {
         let writes = match thing.class.property_by_name(property) {
             Some(spec) if thing.maps.writable.contains(spec.epc) => {
                 let mut edt = [0; 255];
-                let payload = rounded(spec, shown::meant(payload));
-                let length = spec.parse(&payload, &mut edt).map_err(|error| error.to_string())?;
+                let written = match spec.data {
+                    Data::Text { .. } => spec.encode(Value::Text(payload), &mut edt),
+                    _ => spec.parse(&rounded(spec, shown::meant(payload)), &mut edt),
+                };
+                let length = written.map_err(|error| error.to_string())?;
                 vec![(spec.epc, edt[..length].to_vec())]
             }
             Some(_) => return Err("it cannot be written".to_owned()),

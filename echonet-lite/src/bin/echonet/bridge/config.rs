@@ -7,7 +7,7 @@ use echonet_lite::wire::Eoj;
 use serde::Deserialize;
 
 use crate::failure::Failure;
-use crate::names;
+use crate::{data, names};
 
 /// The wishes for all devices, by the part of their topics that names node and object.
 #[derive(Debug, Default, Deserialize)]
@@ -47,7 +47,9 @@ impl Config {
             let class =
                 class.ok_or_else(|| format!("device `{place}`: a node and an object are wanted, as in topics"))?;
             let named = wanted.enable.iter().chain(&wanted.disable);
-            if let Some(name) = named.into_iter().find(|name| class.property_by_name(name).is_none()) {
+            let is_unknown =
+                |name: &&String| class.property_by_name(name).is_none() && !data::names_property(class.code, name);
+            if let Some(name) = named.into_iter().find(is_unknown) {
                 return Err(format!("device `{place}`: {} has no property {name}", class.short_name));
             }
         }

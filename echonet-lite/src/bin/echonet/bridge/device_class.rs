@@ -2,6 +2,8 @@
 
 use echonet_lite::class::{Class, PropertySpec, Unit};
 
+use crate::names::spelled;
+
 /// The device classes of two-valued properties: class, EPC, device class.
 const DETECTIONS: &[(u16, u8, &str)] = &[
     (0x0001, 0xB1, "gas"),
@@ -149,22 +151,6 @@ pub(super) fn title(name: &str) -> String {
     let rest = LEADS.iter().find_map(|lead| name.strip_prefix(lead)).unwrap_or(name);
     let mut letters = rest.chars();
     letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
-}
-
-/// A name for programs as words: `dayForTheLog2` is "Day for the log 2".
-pub(super) fn spelled(short_name: &str) -> String {
-    let mut words = String::new();
-    let mut before = ' ';
-    for letter in short_name.chars() {
-        let begins = letter.is_ascii_uppercase() || (letter.is_ascii_digit() && !before.is_ascii_digit());
-        let is_word = begins && !before.is_ascii_uppercase() && before != ' ';
-        if is_word {
-            words.push(' ');
-        }
-        words.push(if words.is_empty() { letter.to_ascii_uppercase() } else { letter.to_ascii_lowercase() });
-        before = letter;
-    }
-    words
 }
 
 /// A name as it is, or its words if it is one for programs: `noHotWater`.

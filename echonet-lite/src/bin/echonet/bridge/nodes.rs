@@ -11,7 +11,7 @@ use super::thing::{Group, Thing};
 use super::{Bridge, availability};
 use crate::directory::{Found, Name, Namesake, inquire};
 use crate::failure::Failure;
-use crate::{names, render};
+use crate::{data, names, render};
 
 /// A node that is shown.
 #[derive(Default)]
@@ -63,6 +63,7 @@ impl Bridge<'_> {
         let mut eojs = Vec::new();
         for object in &info.objects {
             let (Some(class), Some(maps)) = (names::class_of(object.eoj), object.maps) else { continue };
+            let class = data::variant(class, info.maker, None);
             eojs.push(object.eoj);
             let quirks = self.quirks.of(info.maker, object.eoj.class_code());
             let place = (name.clone(), object.eoj);

@@ -31,6 +31,8 @@ pub(super) enum Kind {
     Choice { all: Vec<String>, settable: Vec<String> },
     /// Something that is only told to do what it can do.
     Button(&'static str),
+    /// A text of so many bytes at most.
+    Text(u8),
     /// A time or a date, as text.
     Moment(&'static str),
 }
@@ -81,6 +83,7 @@ impl Kind {
                     }
                 }
                 Data::Time(format) => return Some(Self::Moment(if format.maximum_hour > 23 { SPAN } else { TIME })),
+                Data::Text { maximum, .. } => return Some(Self::Text(*maximum)),
                 Data::Date => return Some(Self::Moment(DATE)),
                 Data::DateTime { .. } => return Some(Self::Moment(MOMENT)),
                 Data::Bitmap(_) | Data::Raw { .. } | Data::Array(_) | Data::Object(_) | Data::OneOf(_) => return None,
@@ -133,6 +136,8 @@ impl Kind {
                 Some(on) => if on { "on" } else { "off" }.to_owned(),
                 None => UNKNOWN.to_owned(),
             },
+            // An empty payload would take the topic back.
+            (Self::Text(_), Value::Text("")) => UNKNOWN.to_owned(),
             (_, Value::State(named)) => written(named.name()).to_owned(),
             (_, Value::Number(number)) => number.digits().to_string(),
             (_, value) => value.to_string(),
@@ -243,7 +248,7 @@ mod tests {
                         let ends = [minimum, maximum].into_iter().map(ToString::to_string);
                         ends.chain(names.iter().map(|&name| name.to_owned())).collect()
                     }
-                    Kind::Moment(_) => continue,
+                    Kind::Moment(_) | Kind::Text(_) => continue,
                 };
                 for text in texts {
                     let mut edt = [0; 255];

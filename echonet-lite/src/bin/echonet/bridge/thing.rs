@@ -14,7 +14,7 @@ use super::{composite, device_class};
 use crate::circuits::{self, Circuits};
 use crate::quirks::Quirks;
 use crate::render::coefficients;
-use crate::{names, render};
+use crate::{data, names, render};
 
 /// The properties that identify the device, or tell how it is made: read once, shown with the device or not at all.
 const DESCRIPTION: PropertySet =
@@ -120,6 +120,15 @@ impl Thing {
             Group::Announced => readable.intersection(self.maps.announced),
             Group::Identity | Group::Circuits => PropertySet::EMPTY,
         }
+    }
+
+    /// Takes the class of the product code that it has told: true if that has other properties than the class before.
+    pub(super) fn is_now_of_product(&mut self) -> bool {
+        const PRODUCT: u8 = 0x8C;
+        let product = self.values.get(&PRODUCT).map(Vec::as_slice);
+        let class = data::variant(self.class, self.maker, product);
+        let before = std::mem::replace(&mut self.class, class);
+        !std::ptr::eq(before, class)
     }
 
     /// How long to wait until a group is asked for again: less if something had changed, more if not.
@@ -299,7 +308,7 @@ impl Thing {
         };
         // Devices that only switch.
         let is_switch = spec.epc == 0x80 && self.maps.writable.contains(0x80);
-        is_required || is_measured || is_switch
+        is_required || is_measured || is_switch || data::is_users(self.class, spec.epc)
     }
 
     /// The part of a component that depends on the kind of entity.
@@ -337,7 +346,8 @@ impl Thing {
                 json!({ "platform": "sensor", "device_class": "enum", "options": all })
             }
             (Kind::Moment(pattern), true) => json!({ "platform": "text", "pattern": pattern, "max": 20 }),
-            (Kind::Moment(_), false) => json!({ "platform": "sensor" }),
+            (Kind::Text(maximum), true) => json!({ "platform": "text", "max": maximum }),
+            (Kind::Moment(_) | Kind::Text(_), false) => json!({ "platform": "sensor" }),
         };
         debug_assert!(readable || writable, "{epc:02X} is there for nothing");
         let Json::Object(component) = component else { return None };
@@ -424,7 +434,7 @@ fn entity_name(class: &Class, spec: &PropertySpec, leaf: &Leaf) -> String {
         return full;
     }
     let path: Vec<_> = leaf.path.iter().map(|step| device_class::readable(step)).collect();
-    of(device_class::spelled(spec.short_name), &path.join(" "))
+    of(names::spelled(spec.short_name), &path.join(" "))
 }
 
 /// Lower case, unless the word is an abbreviation.

@@ -11,7 +11,7 @@ use super::problem::Problem;
 use super::schema::{self, MANUFACTURER, PROTOCOL, descriptions, of_class};
 use super::{circuits, value};
 use crate::quirks::Quirks;
-use crate::render;
+use crate::{data, render};
 
 /// The property maps: the description has their content.
 const MAPS: PropertySet = PropertySet::of(&[0x9D, 0x9E, 0x9F]);
@@ -67,6 +67,18 @@ impl Device {
     /// The properties to ask for now and then: the state that the device does not announce.
     pub(super) fn silent(&self) -> PropertySet {
         self.state().difference(self.maps.announced)
+    }
+
+    /// The device with the properties of its product, if the user's data has such for the product code that it has told.
+    pub(super) fn of_product(&self, values: &Values) -> Option<Self> {
+        const PRODUCT: u8 = 0x8C;
+        let class = data::variant(self.class, self.maker, Some(values.get(&PRODUCT)?));
+        if std::ptr::eq(class, self.class) {
+            return None;
+        }
+        let (id, quirks, atomic) = (self.id.clone(), self.quirks.clone(), tokio::sync::Mutex::default());
+        let Self { node, addr, eoj, maps, maker, standard, .. } = *self;
+        Some(Self { id, node, addr, eoj, class, maps, quirks, maker, standard, atomic })
     }
 
     /// All that can be read and that the tables explain.

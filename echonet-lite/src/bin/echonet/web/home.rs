@@ -17,8 +17,8 @@ use super::stored::Stored;
 use super::{bulks, circuits, groups};
 use crate::circuits::{Circuits, Part};
 use crate::directory::{Directory, Found, Namesake};
-use crate::names;
 use crate::quirks::Table;
+use crate::{data, names};
 
 /// Messages that a slow reader may be behind. A reader that is further behind gets everything anew.
 const BEHIND: usize = 1024;
@@ -193,6 +193,7 @@ impl Home {
         let mut new = Vec::new();
         for (object, id) in info.objects.iter().zip(ids) {
             let (Some(class), Some(maps)) = (names::class_of(object.eoj), object.maps) else { continue };
+            let class = data::variant(class, info.maker, None);
             let quirks = quirks.of(info.maker, object.eoj.class_code());
             let maps = quirks.mend(maps);
             if let Some(known) = state.devices.get_mut(&id) {
@@ -293,6 +294,13 @@ impl Home {
         let news: Vec<_> = said.iter().filter(is_new).cloned().collect();
         let changed = news.iter().fold(PropertySet::EMPTY, |set, (epc, _)| set.with(*epc));
         known.values.extend(news);
+        if let Some(device) = known.device.of_product(&known.values) {
+            // Its further properties are asked for as those of a new device.
+            (known.device, known.values) = (Arc::new(device), Values::new());
+            self.tell(|| known.message());
+            self.replanned.notify_one();
+            return;
+        }
         let touched =
             |epc: u8, counted_in: PropertySet| changed.contains(epc) || !counted_in.intersection(changed).is_empty();
         let resources = known.device.resources().filter(|resource| resource.is_readable);

@@ -174,7 +174,7 @@ fn schemas() -> Map<String, Json> {
             schemas.extend(fixed);
         }
     }
-    for class in class::all().iter().filter(|class| class.code != class::NODE_PROFILE.code) {
+    for class in crate::names::classes().filter(|class| class.code != class::NODE_PROFILE.code) {
         schemas.insert(class.short_name.to_owned(), of_class(class));
     }
     schemas

@@ -64,6 +64,7 @@ pub(super) fn of_data(data: &'static Data) -> Json {
         Data::DateTime { .. } => {
             text("date-time", "^([0-9]{4}-[0-9]{2}-[0-9]{2}[ T][0-9]{2}:[0-9]{2}(:[0-9]{2})?|unset)$")
         }
+        Data::Text { maximum, .. } => json!({ "type": "string", "maxLength": maximum }),
         Data::Raw { minimum, maximum } => {
             json!({ "type": "string", "pattern": format!("^0x([0-9A-Fa-f]{{2}}){{{minimum},{maximum}}}$") })
         }

@@ -51,6 +51,11 @@ pub(super) fn is_plain(level: Level) -> bool {
 /// # Errors
 /// JSON of another type than the property's, or a value that it cannot have.
 pub(super) fn edt(spec: &'static PropertySpec, json: &Json) -> Result<Vec<u8>, Problem> {
+    if let (Data::Text { .. }, Json::String(text)) = (spec.data, json) {
+        let mut edt = [0; 255];
+        let length = spec.encode(Value::Text(text), &mut edt).map_err(|error| Problem::range(error.to_string()))?;
+        return Ok(edt[..length].to_vec());
+    }
     if !fits(spec.data, json) {
         let wrong = format!("{}: {} is not of the type {:.200}", spec.short_name, excerpt(json), spec.data.to_string());
         return Err(Problem::mistyped(wrong));
