@@ -6,6 +6,7 @@ mod config;
 mod data;
 mod home_assistant;
 mod identity;
+mod language;
 #[cfg(feature = "serial")]
 mod meter;
 mod tls;

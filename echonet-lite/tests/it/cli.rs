@@ -1,6 +1,7 @@
 //! The `echonet` command, run as its users run it: on addresses of the loopback interface, on a port of each test's own.
 
 pub mod data;
+mod language;
 
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Output, Stdio};

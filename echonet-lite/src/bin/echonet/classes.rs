@@ -3,15 +3,17 @@
 use echonet_lite::class::{Class, PropertySpec, Rule};
 use serde_json::{Value, json};
 
-use crate::commands::{Classes, Language};
+use crate::commands::{Classes, Options};
 use crate::failure::Failure;
+use crate::language::Language;
 use crate::names;
 use crate::output::{Output, table};
 
-pub(crate) fn run(args: &Classes, out: &Output) -> Result<(), Failure> {
+pub(crate) fn run(args: &Classes, options: &Options, out: &Output) -> Result<(), Failure> {
+    let lang = args.lang.or(options.language).unwrap_or_default();
     match &args.class {
-        Some(name) => one(names::class(name)?, args.lang, out),
-        None => all(args.lang, out),
+        Some(name) => one(names::class(name)?, lang, out),
+        None => all(lang, out),
     }
 }
 
@@ -20,8 +22,12 @@ fn all(lang: Language, out: &Output) -> Result<(), Failure> {
         return names::classes().try_for_each(|class| out.line(head(class)));
     }
     let rows = names::classes().map(|class| {
-        let name = if lang == Language::Ja { class.name_ja() } else { class.name() };
-        [format!("0x{}", class.code), class.short_name.to_owned(), name.to_owned(), class.releases.to_string()]
+        [
+            format!("0x{}", class.code),
+            class.short_name.to_owned(),
+            lang.class(class).to_owned(),
+            class.releases.to_string(),
+        ]
     });
     out.line(table(["CODE", "CLASS", "NAME", "RELEASES"], rows))
 }
@@ -32,12 +38,17 @@ fn one(class: &Class, lang: Language, out: &Output) -> Result<(), Failure> {
         value["properties"] = class.all_properties().map(property).collect();
         return out.line(value);
     }
-    let title = if lang == Language::Ja { class.name_ja() } else { class.name() };
+    let title = lang.class(class);
     out.line(format!("0x{} {}: {title}, releases {}\n", class.code, class.short_name, class.releases))?;
     let rows = class.all_properties().map(|spec| {
         let access = [spec.access.get, spec.access.set, spec.access.inf].map(letter).join(" ");
-        let name = if lang == Language::Ja { spec.name_ja() } else { spec.name() };
-        [format!("{:#04X}", spec.epc), spec.short_name.to_owned(), access, name.to_owned(), spec.data.to_string()]
+        [
+            format!("{:#04X}", spec.epc),
+            spec.short_name.to_owned(),
+            access,
+            lang.property(spec).to_owned(),
+            spec.data.to_string(),
+        ]
     });
     out.line(table(["EPC", "PROPERTY", "G S I", "NAME", "VALUES"], rows))?;
     out.remark(

@@ -6,10 +6,11 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::{Args, Parser, Subcommand};
 use echonet_lite::wire::PORT;
 
 use crate::failure::EXIT_CODES;
+use crate::language::Language;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -110,6 +111,9 @@ pub(crate) struct Options {
     /// Makers, makers' properties and classes beside those of the tables: a TOML file
     #[arg(long, global = true, value_name = "FILE")]
     pub(crate) data: Option<PathBuf>,
+    /// Show names of classes, properties and states in this language
+    #[arg(long, global = true, value_name = "LANGUAGE")]
+    pub(crate) language: Option<Language>,
     /// Live on this port instead of 3610, where no real node will be found
     #[arg(long, global = true, default_value_t = PORT, hide = true)]
     pub(crate) port: u16,
@@ -467,17 +471,9 @@ pub(crate) struct Certify {
 pub(crate) struct Classes {
     /// The class whose properties to list
     pub(crate) class: Option<String>,
-    /// The language of names
-    #[arg(long, default_value = "en")]
-    pub(crate) lang: Language,
-}
-
-#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Language {
-    /// English
-    En,
-    /// Japanese
-    Ja,
+    /// The language of names, as --language
+    #[arg(long, value_name = "LANGUAGE", conflicts_with = "language")]
+    pub(crate) lang: Option<Language>,
 }
 
 #[derive(Args, Debug)]

@@ -8,6 +8,7 @@ use serde_json::json;
 
 use crate::commands::{Options, Search};
 use crate::failure::Failure;
+use crate::language::Language;
 use crate::output::{Output, Progress, table};
 use crate::render::{self, hex};
 use crate::search::Places;
@@ -32,10 +33,11 @@ pub(crate) async fn run(args: &Search, options: &Options, out: &Output) -> Resul
         let places: Vec<_> = interfaces.iter().map(|interface| interface.name.clone()).collect();
         return Err(Failure::NoAnswer(format!("no node answered within {time:?} on {}", places.join(", "))));
     }
+    let language = options.language.unwrap_or_default();
     if out.json {
         return nodes.iter().try_for_each(|node| out.line(node.json()));
     }
-    out.line(table(["ADDRESS", "OBJECTS", "MAKER", "IDENTIFICATION"], nodes.iter().map(Found::cells)))
+    out.line(table(["ADDRESS", "OBJECTS", "MAKER", "IDENTIFICATION"], nodes.iter().map(|node| node.cells(language))))
 }
 
 /// Says how many have been found; never ends.
@@ -90,9 +92,10 @@ impl Found<'_> {
         self.addresses.iter().map(named).collect()
     }
 
-    fn cells(&self) -> [String; 4] {
+    fn cells(&self, language: Language) -> [String; 4] {
         let addresses = self.addresses();
-        let mut objects: Vec<_> = self.info.objects.iter().map(|object| render::object(object.eoj)).collect();
+        let mut objects: Vec<_> =
+            self.info.objects.iter().map(|object| render::object_in(language, object.eoj)).collect();
         let count = objects.len();
         if let Some(all) = self.info.instance_count.filter(|all| *all as usize > count) {
             objects.push(format!("and {} more", all as usize - count));

@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 
 use crate::commands::{Get, Options};
 use crate::failure::{self, Failure};
+use crate::language::Language;
 use crate::output::{Output, table};
 use crate::render::{self, Factors, Property};
 use crate::{data, link, names};
@@ -42,7 +43,7 @@ pub(crate) async fn run(args: &Get, options: &Options, out: &Output) -> Result<(
         counted.push((answer, factors));
     }
     drop(progress);
-    show(class, &counted, out)?;
+    show(class, &counted, options.language.unwrap_or_default(), out)?;
     let answers = counted.iter().map(|(answer, _)| answer);
     // Only properties that the user named count as refused. Those of a map do not.
     let refused = answers.filter(|answer| if epcs.is_empty() { nothing_done(answer) } else { !answer.is_ok() });
@@ -218,17 +219,23 @@ async fn factors<D: Device + Send>(
     factors
 }
 
-fn show(class: Option<&'static Class>, answers: &[(Answer, Factors)], out: &Output) -> Result<(), Failure> {
+fn show(
+    class: Option<&'static Class>,
+    answers: &[(Answer, Factors)],
+    language: Language,
+    out: &Output,
+) -> Result<(), Failure> {
     for (place, (answer, factors)) in answers.iter().enumerate() {
         if out.json {
             out.line(json(class, answer, factors))?;
             continue;
         }
         if answers.len() > 1 {
-            out.line(format!("{}{}", if place == 0 { "" } else { "\n" }, render::object(answer.eoj)))?;
+            out.line(format!("{}{}", if place == 0 { "" } else { "\n" }, render::object_in(language, answer.eoj)))?;
         }
         let rows = answer.outcomes().map(|outcome| {
             let property = Property::of(class, outcome.epc, outcome.value.unwrap_or_default()).counted(factors);
+            let property = property.shown_in(language);
             let [epc, name] = property.cells();
             [epc, name, word(outcome).map_or_else(|| property.text(), str::to_owned)]
         });

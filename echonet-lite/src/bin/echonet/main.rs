@@ -19,6 +19,7 @@ mod emulate;
 mod failure;
 mod frame;
 mod get;
+mod language;
 mod link;
 mod names;
 mod output;
@@ -66,7 +67,7 @@ fn run(cli: &Cli) -> Result<(), Failure> {
     data::load(options.data.as_deref())?;
     match &cli.command {
         Command::Decode(args) => decode::run(args, out),
-        Command::Classes(args) => classes::run(args, out),
+        Command::Classes(args) => classes::run(args, options, out),
         Command::Bench(args) => bench::run(args, options, out),
         Command::Completions { shell } => completions(*shell, out),
         Command::Discover(args) => interruptible(behind_meter(cli, discover::run(args, options, out))),

@@ -6,6 +6,7 @@ use echonet_lite::class::{self, Class, Data, PropertySpec, Scaled, Unit, Value};
 use echonet_lite::wire::{Eoj, PropertySet};
 use serde_json::{Map, Value as Json, json};
 
+use crate::language::Language;
 use crate::names::{class_of, find, maker};
 
 /// `homeAirConditioner:1`; in hexadecimal where the tables do not have the class.
@@ -15,6 +16,12 @@ pub(crate) fn object(eoj: Eoj) -> String {
         Some(class) => format!("{class}:{}", eoj.instance()),
         None => eoj.to_string(),
     }
+}
+
+/// The same with the name of the class in another language than English: `homeAirConditioner:1 (Klimaanlage)`.
+pub(crate) fn object_in(language: Language, eoj: Eoj) -> String {
+    let name = find(eoj.class_code()).filter(|_| language != Language::En).map(|class| language.class(class));
+    name.map_or_else(|| object(eoj), |name| format!("{} ({name})", object(eoj)))
 }
 
 pub(crate) fn object_json(eoj: Eoj) -> serde_json::Value {
@@ -101,6 +108,7 @@ struct Shown<'a> {
     data: &'static Data,
     /// None where a factor is not known: nothing in the value is multiplied then.
     factors: Option<&'a Factors>,
+    language: Language,
 }
 
 impl<'a> Shown<'a> {
@@ -136,6 +144,7 @@ impl<'a> Shown<'a> {
                 format!("{{{}}}", fields.collect::<Vec<_>>().join(", "))
             }
             (None, Value::Number(number)) => self.number(number).to_string(),
+            (None, Value::State(_) | Value::Level(_)) => self.language.shown(&self.value.to_string()),
             (None, value) => value.to_string(),
         }
     }
@@ -200,6 +209,8 @@ pub(crate) struct Property<'a> {
     epc: u8,
     edt: &'a [u8],
     factors: Option<&'a Factors>,
+    /// The language of its text; JSON has English names.
+    language: Language,
 }
 
 impl<'a> Property<'a> {
@@ -209,12 +220,17 @@ impl<'a> Property<'a> {
 
     /// A property of an object of a class, which may have properties of a maker.
     pub(crate) fn of(class: Option<&'static Class>, epc: u8, edt: &'a [u8]) -> Self {
-        Self { class, epc, edt, factors: None }
+        Self { class, epc, edt, factors: None, language: Language::En }
     }
 
     /// With what is known of the properties that its numbers are multiplied with.
     pub(crate) fn counted(self, factors: &'a Factors) -> Self {
         Self { factors: Some(factors), ..self }
+    }
+
+    /// With names in another language, for people.
+    pub(crate) fn shown_in(self, language: Language) -> Self {
+        Self { language, ..self }
     }
 
     /// The properties that its numbers are multiplied with.
@@ -229,12 +245,18 @@ impl<'a> Property<'a> {
 
     /// Its short name, or its code where the tables do not have it.
     pub(crate) fn name(self) -> String {
-        self.spec().map_or_else(|| format!("{:#04X}", self.epc), |spec| spec.short_name.to_owned())
+        self.title().map_or_else(|| format!("{:#04X}", self.epc), str::to_owned)
     }
 
     /// Code and name in two cells.
     pub(crate) fn cells(self) -> [String; 2] {
-        [format!("{:#04X}", self.epc), self.spec().map_or("", |spec| spec.short_name).to_owned()]
+        [format!("{:#04X}", self.epc), self.title().unwrap_or_default().to_owned()]
+    }
+
+    /// The name for programs, or that in another language than English.
+    fn title(self) -> Option<&'static str> {
+        let spec = self.spec()?;
+        Some(if self.language == Language::En { spec.short_name } else { self.language.property(spec) })
     }
 
     /// The value of the bytes by the newest form of the property, or else by an earlier one.
@@ -253,7 +275,7 @@ impl<'a> Property<'a> {
         if factors.is_some() {
             counted_in.clear();
         }
-        Some((Shown { value, data: spec.data, factors }, counted_in))
+        Some((Shown { value, data: spec.data, factors, language: self.language }, counted_in))
     }
 
     /// The text of properties that the tables leave as bytes: the release of the specification, the maker's name,
@@ -292,10 +314,10 @@ impl<'a> Property<'a> {
         match (self.value(), self.spec()) {
             // A state that the tables call true is on, where the code is that of a switch.
             (Some(Value::State(state)), _) if matches!((state.code(), state.as_bool()), (0x30, Some(true))) => {
-                "on".into()
+                self.language.shown("on")
             }
             (Some(Value::State(state)), _) if matches!((state.code(), state.as_bool()), (0x31, Some(false))) => {
-                "off".into()
+                self.language.shown("off")
             }
             (Some(_), Some(_)) => {
                 let Some((shown, raw)) = self.shown() else { return format!("0x{}", hex(self.edt)) };
@@ -321,7 +343,7 @@ impl<'a> Property<'a> {
                 let (count, list) = self.edt.split_first()?;
                 let (eojs, []) = list.as_chunks::<3>() else { return None };
                 (eojs.len() == usize::from(*count))
-                    .then(|| eojs.iter().map(|eoj| object(Eoj::from_bytes(*eoj))).collect())
+                    .then(|| eojs.iter().map(|eoj| object_in(self.language, Eoj::from_bytes(*eoj))).collect())
             }
             0xD7 if is_profile => {
                 let (_, list) = self.edt.split_first()?;
@@ -350,7 +372,7 @@ impl<'a> Property<'a> {
         let mut map = self.json_name();
         map.insert("edt".into(), json!(hex(self.edt)));
         let shown = self.shown();
-        let value = match (self.list(), &shown) {
+        let value = match (self.shown_in(Language::En).list(), &shown) {
             (Some(list), _) => json!(list),
             (None, Some((shown, _))) => shown.json(),
             (None, None) => Json::Null,

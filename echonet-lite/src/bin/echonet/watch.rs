@@ -14,6 +14,7 @@ use tokio::time::MissedTickBehavior;
 
 use crate::commands::{Options, Watch};
 use crate::failure::Failure;
+use crate::language::Language;
 use crate::output::Output;
 use crate::render::{self, Factors, Property};
 use crate::{data, get, link, names};
@@ -58,6 +59,7 @@ pub(crate) async fn run(args: &Watch, options: &Options, out: &Output) -> Result
         classes: HashMap::new(),
         printed: 0,
         most: args.count,
+        language: options.language.unwrap_or_default(),
     };
     while !printer.is_full() {
         tokio::select! {
@@ -98,6 +100,7 @@ struct Printer<'a> {
     printed: u64,
     /// Values after which it ends.
     most: Option<u64>,
+    language: Language,
 }
 
 impl Printer<'_> {
@@ -149,7 +152,7 @@ impl Printer<'_> {
         }
         self.printed += 1;
         let class = self.class(node, eoj);
-        let (moment, property) = (Moment::now(), Property::of(class, epc, &edt));
+        let (moment, property) = (Moment::now(), Property::of(class, epc, &edt).shown_in(self.language));
         let factors = self.factors(node, eoj, property);
         let property = property.counted(&factors);
         let json = || {
@@ -165,9 +168,16 @@ impl Printer<'_> {
         self.out.result(json, || {
             let changed = before.filter(|before| *before != edt);
             let before = changed
-                .map(|before| format!("{} → ", Property::of(class, epc, &before).counted(&factors).text()))
+                .map(|before| {
+                    format!("{} → ", Property::of(class, epc, &before).counted(&factors).shown_in(self.language).text())
+                })
                 .unwrap_or_default();
-            format!("{moment:#} {node} {} {} {before}{}", render::object(eoj), property.name(), property.text())
+            format!(
+                "{moment:#} {node} {} {} {before}{}",
+                render::object_in(self.language, eoj),
+                property.name(),
+                property.text()
+            )
         })
     }
 }

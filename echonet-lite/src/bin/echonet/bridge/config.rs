@@ -7,12 +7,15 @@ use echonet_lite::wire::Eoj;
 use serde::Deserialize;
 
 use crate::failure::Failure;
+use crate::language::Language;
 use crate::{data, names};
 
 /// The wishes for all devices, by the part of their topics that names node and object.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Config {
+    /// The language of the names that Home Assistant shows.
+    pub(super) language: Option<Language>,
     #[serde(default)]
     device: BTreeMap<String, Wanted>,
 }
@@ -82,12 +85,14 @@ mod tests {
         assert_eq!((wanted.name.as_deref(), wanted.area.as_deref()), (Some("Study"), Some("Upstairs")));
         let enabled = ["powerSaving", "faultStatus", "operationMode"].map(|name| wanted.enables(name));
         assert_eq!(enabled, [Some(true), Some(false), None]);
+        assert_eq!(Config::parse("language = \"de\"").unwrap().language, Some(Language::De));
         assert!(config.of("fe00", "013002".parse().unwrap()).name.is_none());
         for (text, why) in [
             ("[device.\"fe00\"]", "a node and an object are wanted"),
             ("[device.\"fe00/013001\"]\nenable = [\"powerSafing\"]", "homeAirConditioner has no property powerSafing"),
             ("[device.\"fe00/013001\"]\nnom = \"Study\"", "unknown field"),
             ("[devices]", "unknown field"),
+            ("language = \"fr\"", "unknown variant `fr`, expected one of `en`, `de`, `ja`"),
         ] {
             let error = Config::parse(text).err().unwrap();
             assert!(error.contains(why), "{error}");

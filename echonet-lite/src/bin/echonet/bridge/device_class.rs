@@ -160,26 +160,27 @@ pub(super) fn readable(name: &str) -> String {
     if is_run_together && !name.contains(' ') { spelled(name).to_lowercase() } else { name.to_owned() }
 }
 
+const ROOMS: [&str; 16] = [
+    "",
+    "Living room",
+    "Dining room",
+    "Kitchen",
+    "Bathroom",
+    "Lavatory",
+    "Washroom",
+    "Corridor",
+    "Room",
+    "Stairs",
+    "Entrance",
+    "Storeroom",
+    "Garden",
+    "Garage",
+    "Veranda",
+    "",
+];
+
 /// The name of a room, after the code of an installation location (0x81, super class): bits 6 to 3.
 pub(super) fn area(location: u8) -> Option<&'static str> {
-    const ROOMS: [&str; 16] = [
-        "",
-        "Living room",
-        "Dining room",
-        "Kitchen",
-        "Bathroom",
-        "Lavatory",
-        "Washroom",
-        "Corridor",
-        "Room",
-        "Stairs",
-        "Entrance",
-        "Storeroom",
-        "Garden",
-        "Garage",
-        "Veranda",
-        "",
-    ];
     let is_free = location & 0x80 != 0;
     let room = ROOMS[usize::from(location >> 3 & 0x0F)];
     (!is_free && !room.is_empty()).then_some(room)
@@ -187,8 +188,11 @@ pub(super) fn area(location: u8) -> Option<&'static str> {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::HashSet;
+
     use super::super::shown::{Kind, leaves};
     use super::*;
+    use crate::language::Language;
     use echonet_lite::class;
 
     /// Names say what is cumulative; the tables here have the codes.
@@ -220,6 +224,15 @@ mod tests {
             }
         }
         println!("{counted} values count up");
+    }
+
+    #[test]
+    fn rooms_have_names_of_their_own_in_each_language() {
+        for language in [Language::De, Language::Ja] {
+            let named: HashSet<_> = ROOMS.iter().map(|room| language.room(room)).collect();
+            assert_eq!(named.len(), ROOMS.len() - 1, "{language:?}: {named:?}");
+        }
+        assert_eq!((Language::De.room("Kitchen"), Language::Ja.room("Kitchen")), ("Küche", "台所"));
     }
 
     #[test]

@@ -19,6 +19,7 @@ mod remembered;
 mod shown;
 mod thing;
 mod tls;
+mod translated;
 
 use std::collections::{BTreeSet, HashMap};
 use std::time::{Duration, Instant};
@@ -37,6 +38,7 @@ use tokio::sync::mpsc;
 use crate::commands::{Bridge as Args, Options};
 use crate::directory::{Directory, Name};
 use crate::failure::Failure;
+use crate::language::Language;
 use crate::output::Output;
 use crate::search::Places;
 use crate::{link, quirks};
@@ -56,6 +58,7 @@ struct Bridge<'a> {
     args: &'a Args,
     quirks: quirks::Table,
     config: Config,
+    language: Language,
     directory: Directory,
     places: Places,
     nodes: HashMap<Name, Node>,
@@ -88,12 +91,15 @@ pub(crate) async fn run(args: &Args, options: &Options, out: &Output) -> Result<
     let broker = broker.remembering(remembered::filters(args));
     // No more of them than the controller has requests.
     let (told, mut tells) = mpsc::unbounded_channel();
+    let config = Config::read(args.config.as_deref())?;
+    let language = options.language.or(config.language).unwrap_or_default();
     let mut bridge = Bridge {
         endpoint,
         broker,
         args,
         quirks,
-        config: Config::read(args.config.as_deref())?,
+        config,
+        language,
         directory: Directory::new('_'),
         places,
         nodes: HashMap::new(),

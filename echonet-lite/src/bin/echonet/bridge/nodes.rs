@@ -73,7 +73,7 @@ impl Bridge<'_> {
             }
             let names = (self.args.topic.as_str(), &**name);
             let mut thing = Thing::new(class, object.eoj, maps, (quirks, info.maker), names, self.args.poll);
-            thing.wanted = self.config.of(name, object.eoj);
+            (thing.wanted, thing.language) = (self.config.of(name, object.eoj), self.language);
             let base = thing.base.clone();
             self.topics.insert(base.clone(), place.clone());
             self.things.insert(place, thing);

@@ -153,6 +153,8 @@ fn digits(number: i64, exponent: i8) -> String {
 #[derive(Debug)]
 pub(super) struct Leaf {
     pub(super) path: Vec<&'static str>,
+    /// The names of these steps as the tables have them.
+    pub(super) words: Vec<&'static str>,
     pub(super) name: String,
     pub(super) data: &'static Data,
 }
@@ -164,13 +166,13 @@ pub(super) fn leaves(data: &'static Data) -> Vec<Leaf> {
     found
 }
 
-fn collect(data: &'static Data, path: &mut Vec<&'static str>, names: &mut Vec<String>, found: &mut Vec<Leaf>) {
+fn collect(data: &'static Data, path: &mut Vec<&'static str>, words: &mut Vec<&'static str>, found: &mut Vec<Leaf>) {
     let mut deeper = |step: &'static str, name: &'static str, data: &'static Data, found: &mut Vec<Leaf>| {
         path.push(step);
-        names.push(device_class::readable(name));
-        collect(data, path, names, found);
+        words.push(name);
+        collect(data, path, words, found);
         path.pop();
-        names.pop();
+        words.pop();
     };
     match data {
         Data::Object(fields) => {
@@ -180,7 +182,8 @@ fn collect(data: &'static Data, path: &mut Vec<&'static str>, names: &mut Vec<St
             bitmap.flags.iter().for_each(|flag| deeper(flag.name, flag.name, flag.data, found));
         }
         data if Kind::of(data).is_some() => {
-            found.push(Leaf { path: path.clone(), name: names.join(" "), data });
+            let name = words.iter().map(|word| device_class::readable(word)).collect::<Vec<_>>().join(" ");
+            found.push(Leaf { path: path.clone(), words: words.clone(), name, data });
         }
         _ => {}
     }

@@ -10,8 +10,9 @@ use serde_json::{Map, Value as Json, json};
 
 use super::config::Wanted;
 use super::shown::{self, Kind, Leaf, UNKNOWN};
-use super::{composite, device_class};
+use super::{composite, device_class, translated};
 use crate::circuits::{self, Circuits};
+use crate::language::Language;
 use crate::quirks::Quirks;
 use crate::render::coefficients;
 use crate::{data, names, render};
@@ -26,7 +27,7 @@ const DIAGNOSTIC: PropertySet = PropertySet::of(&[0x88, 0x89, 0x9A]);
 
 /// The longest name of an entity. Home Assistant makes ids of the names of device and entity, and cuts them at 255
 /// letters: a cut id can end with `_`, and then no user can change the entity.
-const LONGEST_NAME: usize = 100;
+pub(super) const LONGEST_NAME: usize = 100;
 
 /// The event of a command that was not carried out.
 const TROUBLE: &str = "trouble";
@@ -56,7 +57,8 @@ pub(super) struct Thing {
     pub(super) base: String,
     /// The permanent id of it and its entities.
     pub(super) unique: String,
-    name: String,
+    /// The number behind the name of the class, for the second object and further ones.
+    number: String,
     maker: Option<[u8; 3]>,
     pub(super) values: HashMap<u8, Vec<u8>>,
     pub(super) circuits: Circuits,
@@ -66,6 +68,8 @@ pub(super) struct Thing {
     intervals: [Duration; 3],
     pub(super) is_described: bool,
     pub(super) wanted: Wanted,
+    /// The language of the names that Home Assistant shows.
+    pub(super) language: Language,
 }
 
 /// The shortest and the longest time between two questions of a group, by the shortest that the user wants.
@@ -96,7 +100,7 @@ impl Thing {
             quirks,
             base: format!("{prefix}/{id}/{place}"),
             unique: format!("echonet_{id}_{place}"),
-            name: format!("{}{number}", class.name()),
+            number,
             maker,
             values: HashMap::new(),
             circuits: Circuits::default(),
@@ -104,6 +108,7 @@ impl Thing {
             intervals: [Group::Silent, Group::Announced, Group::Circuits].map(|group| bounds(group, least).0),
             is_described: false,
             wanted: Wanted::default(),
+            language: Language::En,
         }
     }
 
@@ -181,7 +186,7 @@ impl Thing {
             components.insert(
                 TROUBLE.into(),
                 json!({
-                    "platform": "event", "name": "Trouble", "unique_id": format!("{}_{TROUBLE}", self.unique),
+                    "platform": "event", "name": self.language.word("Trouble"), "unique_id": format!("{}_{TROUBLE}", self.unique),
                     "event_types": ["refused", "unanswered"], "state_topic": self.trouble_topic(),
                     "entity_category": "diagnostic",
                 }),
@@ -210,7 +215,8 @@ impl Thing {
         };
         let mut device = Map::new();
         device.insert("identifiers".into(), json!([self.unique]));
-        let told = self.values.get(&0x81).and_then(|edt| device_class::area(*edt.first()?)).map(str::to_owned);
+        let told = self.values.get(&0x81).and_then(|edt| device_class::area(*edt.first()?));
+        let told = told.map(|room| self.language.room(room).to_owned());
         let area = self.wanted.area.clone().or(told);
         let title = || self.title(area.as_deref(), text(0x8C));
         device.insert("name".into(), self.wanted.name.clone().unwrap_or_else(title).into());
@@ -224,7 +230,7 @@ impl Thing {
         });
         let known = [
             ("manufacturer", maker),
-            ("model", text(0x8C).or_else(|| Some(self.class.name().to_owned()))),
+            ("model", text(0x8C).or_else(|| Some(self.language.class(self.class).to_owned()))),
             ("serial_number", text(0x8D)),
             ("hw_version", release),
             ("suggested_area", area),
@@ -237,10 +243,13 @@ impl Thing {
     fn title(&self, area: Option<&str>, model: Option<String>) -> String {
         let node = self.unique.rsplit_once('_').map_or("", |(node, _)| node);
         let end = node.get(node.len().saturating_sub(4)..).unwrap_or_default();
+        let name = format!("{}{}", self.language.class(self.class), self.number);
         match (area, model) {
-            (Some(area), _) => format!("{area} {}", lower_first(&self.name)),
-            (None, Some(model)) => format!("{} {model} {end}", self.name),
-            (None, None) => format!("{} {end}", self.name),
+            // A German noun keeps its capital.
+            (Some(area), _) if self.language == Language::En => format!("{area} {}", lower_first(&name)),
+            (Some(area), _) => format!("{area} {name}"),
+            (None, Some(model)) => format!("{name} {model} {end}"),
+            (None, None) => format!("{name} {end}"),
         }
     }
 
@@ -257,8 +266,10 @@ impl Thing {
             if !readable && !writable {
                 continue;
             }
-            let name = entity_name(self.class, spec, &leaf);
+            let name = translated::name(self.language, self.class, spec, &leaf);
+            let name = name.unwrap_or_else(|| entity_name(self.class, spec, &leaf));
             let Some(mut component) = self.component(spec, &kind, readable, writable) else { continue };
+            translated::options(self.language, &mut component);
             component.insert("name".into(), name.clone().into());
             component.insert("unique_id".into(), format!("{}_{id}", self.unique).into());
             if readable && !matches!(kind, Kind::Button(_)) {
@@ -279,7 +290,7 @@ impl Thing {
             if let (Kind::Number { names, .. }, true) = (&kind, writable) {
                 for choice in names {
                     let button = json!({
-                        "platform": "button", "name": format!("{name}: {}", device_class::readable(choice)),
+                        "platform": "button", "name": format!("{name}: {}", translated::word(self.language, choice)),
                         "payload_press": choice, "unique_id": format!("{}_{id}_{choice}", self.unique),
                         "command_topic": format!("{topic}/set"),
                     });
