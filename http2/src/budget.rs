@@ -193,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn what_earns_too_little_spends_it() {
+    fn unproductive_frames_exhaust_the_budget() {
         let rows: &[(&str, &[Step], u32)] = &[
             ("PING", &[ping()], 10_000),
             ("windows of a byte", &[window(), Cut(1)], 10_080),

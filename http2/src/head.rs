@@ -400,7 +400,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_allowed() {
+    fn valid_heads_are_accepted() {
         let place = Found::Request(0);
         for changes in [
             &[][..],
@@ -419,7 +419,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_allowed() {
+    fn malformed_and_oversized_heads_are_rejected() {
         for changes in [
             &[(":method", "without")][..],
             &[(":scheme", "without")],

@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_genuine_group_uses_is_seen() {
+    fn cpu_use_of_a_real_cgroup_is_measured() {
         let name = format!("loadgen-test-{}", std::process::id());
         let folders = ["", "cpuacct", "unified"].map(|hierarchy| Path::new(ROOT).join(hierarchy).join(&name));
         let accounts = |folder: &&PathBuf| {

@@ -207,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_objective_is_refused() {
+    fn malformed_objectives_are_refused() {
         #[track_caller]
         fn check(text: &str, expected: &str) {
             let error = text.parse::<Objective>().unwrap_err();

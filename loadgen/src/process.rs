@@ -347,7 +347,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_start_leaves_to_itself_is_found_by_its_group() {
+    fn orphans_are_found_by_their_process_group() {
         use std::os::unix::process::CommandExt as _;
         let script = "(sleep 600 &); exec sleep 600";
         let mut shell = Command::new("sh").args(["-c", script]).stdin(Stdio::null()).process_group(0).spawn().unwrap();

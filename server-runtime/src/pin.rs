@@ -68,7 +68,7 @@ mod linux {
         }
 
         #[test]
-        fn where_the_numbers_differ_nobody_is_bound() {
+        fn workers_stay_unpinned_unless_counts_match() {
             let all = processors();
             assert!(Home::of(0, all + 1).is_none());
             assert!(Home::of(all, all).is_none());

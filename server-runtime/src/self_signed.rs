@@ -290,7 +290,7 @@ mod tests {
     }
 
     #[test]
-    fn who_is_signed_by_another_is_no_authority_of_its_own() {
+    fn issued_certificates_are_not_their_own_authority() {
         let key = KeyPair::generate().unwrap();
         let mut params = CertificateParams::new(Vec::new()).unwrap();
         params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
@@ -302,7 +302,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_cut_off_or_changed_is_read_without_harm() {
+    fn truncated_and_corrupted_certificates_cause_no_panic() {
         let whole = own(|params| params.key_usages = vec![Usage::DigitalSignature]);
         for len in 0..whole.len() {
             assert!(Certificate::read(&whole[..len]).is_none(), "{len} bytes");

@@ -90,7 +90,7 @@ mod tests {
     use super::*;
 
     #[tokio::test(flavor = "current_thread", start_paused = true)]
-    async fn who_waits_is_told_and_who_comes_later_too() {
+    async fn shutdown_wakes_current_and_later_waiters() {
         let shutdown = Shutdown::default();
         let waiting = shutdown.clone();
         let waits = tokio::spawn(async move { waiting.triggered().await });

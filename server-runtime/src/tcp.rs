@@ -206,7 +206,7 @@ mod tests {
     }
 
     #[tokio::test(flavor = "current_thread")]
-    async fn what_is_there_already_is_answered_without_the_runtime() {
+    async fn arrived_requests_are_answered_without_runtime_registration() {
         let (mut tcp, mut client) = accepted();
         client.write_all(&[7; FIRST_READ - 1]).unwrap();
         let mut read = vec![0; FIRST_READ + 1];
@@ -227,7 +227,7 @@ mod tests {
     }
 
     #[tokio::test(flavor = "current_thread")]
-    async fn who_sends_much_is_read_in_large_pieces() {
+    async fn large_input_is_read_in_large_pieces() {
         let (mut tcp, mut client) = accepted();
         client.write_all(&[7; 5000]).unwrap();
         let mut read = vec![0; 10_000];
@@ -237,7 +237,7 @@ mod tests {
     }
 
     #[tokio::test(flavor = "current_thread")]
-    async fn what_has_to_wait_is_woken() {
+    async fn blocked_reads_and_writes_wake_their_task() {
         let (mut tcp, mut client) = accepted();
         let sends = std::thread::spawn(move || {
             std::thread::sleep(Duration::from_millis(50));

@@ -90,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn who_comes_waits_for_one_turn_however_many_have_more_to_do() {
+    fn input_waits_for_few_turns_of_busy_tasks() {
         runtime().unwrap().block_on(async {
             let (client, server) = tokio::net::UnixStream::pair().unwrap();
             questions(client, server).await;

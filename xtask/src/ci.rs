@@ -582,7 +582,7 @@ mod tests {
     }
 
     #[test]
-    fn who_panicked_is_said() {
+    fn panics_are_reported_with_thread_and_message() {
         let text = "test a ... FAILED\n\n---- a stdout ----\n\nthread 'a' (17) panicked at tests/it.rs:3:5:\n\
             No space left on device\nnote: run with `RUST_BACKTRACE=1`\n";
         assert_eq!(panics(text), ["thread 'a' (17) panicked at tests/it.rs:3:5: No space left on device"]);
@@ -590,7 +590,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_disk_has_left_is_known() {
+    fn free_space_is_known_only_for_existing_paths() {
         assert!(free_megabytes(&env::temp_dir()).is_some());
         assert_eq!(free_megabytes(Path::new("/no/such/folder")), None);
     }

@@ -190,7 +190,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_unpacked_of_ours_is_forgotten_and_nothing_else() {
+    fn only_our_unpacked_crates_are_removed() {
         let top = env::temp_dir().join(format!("xtask-package-{}", std::process::id()));
         let folders =
             ["src/-1/http2-0.1.0", "src/-1/h2-0.1.0", "src/index-1/http2-0.1.0", "built/http2-1a", "built/h2-1a"];

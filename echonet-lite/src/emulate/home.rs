@@ -284,7 +284,7 @@ mod tests {
     use std::string::ToString;
 
     #[test]
-    fn what_is_no_home_is_told_by_its_cause() {
+    fn invalid_homes_are_refused_with_their_cause() {
         let light = "[[node]]\n[[node.object]]\nclass = \"generalLighting\"\n";
         for (text, expected) in [
             ("", "missing field `node`"),

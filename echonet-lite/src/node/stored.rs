@@ -224,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_set_is_kept_and_told() {
+    fn accepted_values_are_stored_and_reported() {
         use core::sync::atomic::{AtomicU8, Ordering};
         static TOLD: AtomicU8 = AtomicU8::new(0);
         let mut light = light().on_set(|light, epc| {

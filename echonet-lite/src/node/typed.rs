@@ -36,7 +36,7 @@ mod tests {
     use crate::class::home_air_conditioner::{RoomTemperature, TargetTemperature};
 
     #[test]
-    fn what_is_accepted() {
+    fn only_valid_settable_values_are_accepted() {
         assert_eq!(accept(&[50]), Ok(LightLevel::of::<50>()));
         assert_eq!(accept::<LightLevel>(&[101]), Err(Refused::Value));
         assert_eq!(accept::<LightLevel>(&[0, 50]), Err(Refused::Length));

@@ -173,7 +173,7 @@ mod tests {
         }
 
         #[test]
-        fn what_decodes_means_what_it_says(map in proptest::collection::vec(any::<u8>(), 0..20)) {
+        fn strict_decoding_matches_lenient_decoding_and_count(map in proptest::collection::vec(any::<u8>(), 0..20)) {
             let lenient = PropertySet::decode_map_lenient(&map);
             if let Ok(set) = PropertySet::decode_map(&map) {
                 prop_assert_eq!(set, lenient);

@@ -72,7 +72,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_become_a_frame_is_bad_at_once() {
+    fn invalid_frame_prefixes_are_rejected_immediately() {
         let bad = |offset, cause| MessageLength::Bad(ParseError { offset, cause });
         assert_eq!(message_length(b"G"), bad(0, Cause::NotEchonetLite(b'G')));
         assert_eq!(message_length(b"\x10\x80"), bad(1, Cause::UnknownFormat(0x80)));

@@ -298,7 +298,7 @@ mod tests {
     proptest! {
         /// After any writes in any order, the frame parses and says what was accepted.
         #[test]
-        fn what_is_written_is_read(
+        fn written_frames_parse_to_the_accepted_properties(
             tid: u16, seoj: [u8; 3], deoj: [u8; 3], esv in 0..16_usize, first in list(), second in list(),
             begins_second: bool, size in 0..1500_usize,
         ) {

@@ -231,7 +231,7 @@ fn no_announcement_is_lost_however_many_objects_change() {
 }
 
 #[test]
-fn what_waits_for_confirmation_holds_nothing_up() {
+fn pending_confirmations_do_not_delay_announcements() {
     let mut node = lights(40);
     let light = Eoj::new(2, 0x90, 1);
     let mut confirmed = 0;

@@ -196,7 +196,7 @@ fn a_home_of_twenty_classes() {
     checker::is_unique(&devices);
     let count: usize = devices.iter().map(|device| device["components"].as_object().unwrap().len()).sum();
     println!("{} devices with {count} entities", devices.len());
-    what_is_known_of_some(&home, &devices);
+    check_known_entities(&home, &devices);
     changes_arrive(&home, &listener);
     commands_are_carried_out(&home, &listener);
 
@@ -236,7 +236,7 @@ fn a_home_of_twenty_classes() {
 }
 
 /// The devices whose entities are written down here: classes, units, ranges, options.
-fn what_is_known_of_some(home: &Home, devices: &[Value]) {
+fn check_known_entities(home: &Home, devices: &[Value]) {
     let component = |code: &str, id: &str| {
         let base = topic(home, at(code)).replacen("echonet/", "echonet_", 1).replace('/', "_");
         let device = devices.iter().find(|device| device["device"]["identifiers"][0] == base);

@@ -64,7 +64,7 @@ fn our_devices_pass() {
 }
 
 #[test]
-fn nobody_at_the_address_is_no_verdict() {
+fn an_absent_node_gets_no_verdict() {
     let (answer, silence) = (Duration::from_millis(200), Duration::from_millis(100));
     let settings =
         Settings { address: Some([127, 72, 5, 3].into()), port: PORT, writes: true, answer, silence, tries: 3 };

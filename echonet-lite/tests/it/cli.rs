@@ -169,7 +169,7 @@ fn classes_are_listed() {
 }
 
 #[test]
-fn names_that_nobody_has() {
+fn invalid_names_and_arguments_fail_with_a_reason() {
     for (arguments, part) in [
         (&["classes", "homeAirConditoner"][..], "did you mean homeAirConditioner?"),
         (&["classes", "electric"], "ambiguous: electricLeakSensor"),

@@ -22,7 +22,7 @@ const VALID: &[&str] = &[
 
 /// Datagrams that kill nodes of others.
 #[test]
-fn what_kills_others() {
+fn datagrams_that_crash_other_nodes_are_ignored() {
     let mut big = hex("1081 0001 05FF01 029001 62 FF");
     big.resize(1400, 0xFF);
     let mut zeros = hex("1081 0001 05FF01 029001 61 01 80 FF");

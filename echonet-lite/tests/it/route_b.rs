@@ -111,7 +111,7 @@ fn a_meter_is_found_and_read() {
 }
 
 #[test]
-fn what_is_missing_is_named() {
+fn errors_name_missing_or_wrong_meter_settings() {
     let line = port(Module::Bp35a1, &[]);
     for (variable, module, code, why) in [
         ("ROUTE_B_ID", "BP35A1", 2, "ROUTE_B_ID is not set"),

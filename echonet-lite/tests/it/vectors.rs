@@ -41,7 +41,7 @@ fn bytes_mean_text() {
 }
 
 #[test]
-fn what_is_read_can_be_written() {
+fn parsed_frames_can_be_written_back_unchanged() {
     for (bytes, meaning) in VECTORS {
         let bytes = hex(bytes);
         let Ok(Frame::Format1(message)) = Frame::parse(&bytes) else { continue };

@@ -80,15 +80,15 @@ fn every_route_of_devices() {
 
     let mut writes = 0;
     for (at, class) in CLASSES.iter().enumerate() {
-        writes += what_a_device_tells(&web, &id(at + 1, class));
+        writes += check_device_properties(&web, &id(at + 1, class));
     }
     assert!(writes > 100, "{writes} values were written back");
-    what_is_set_arrives(&home, &web);
+    web_writes_reach_the_devices(&home, &web);
 }
 
 /// The description, all properties and each of them agree, and writable values are accepted again. Returns the number
 /// of writes.
-fn what_a_device_tells(web: &Web, device: &str) -> usize {
+fn check_device_properties(web: &Web, device: &str) -> usize {
     let description = web.get(&format!("/elapi/v1/devices/{device}"));
     let described = description["properties"].as_object().unwrap();
     let all = web.get(&path(device, "properties"));
@@ -122,7 +122,7 @@ fn what_a_device_tells(web: &Web, device: &str) -> usize {
     writes
 }
 
-fn what_is_set_arrives(home: &Home, web: &Web) {
+fn web_writes_reach_the_devices(home: &Home, web: &Web) {
     let (light, conditioner, meter, lock, leak) =
         (id(1, "0290"), id(2, "0130"), id(4, "0288"), id(5, "026F"), id(6, "0001"));
     for (device, at, name, value, epc, bytes) in [
@@ -401,7 +401,7 @@ fn events_tell_what_is_and_what_changes() {
 }
 
 #[test]
-fn who_is_served() {
+fn access_requires_the_token_and_a_known_host() {
     let token = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join("web-token");
     std::fs::write(&token, "a-token-of-many-letters\n").unwrap();
     let file = token.to_str().unwrap();

@@ -227,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_right_stays() {
+    fn valid_requests_pass_unchanged() {
         for text in [
             "GET / HTTP/1.1\r\nHost: a\r\n\r\n",
             "\r\nGET / HTTP/1.1\r\nhost:a\r\n\r\n\r\nGET / HTTP/1.1\r\nHost: a\r\nX:\r\n\r\n",
@@ -254,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_marked() {
+    fn the_first_invalid_byte_is_marked() {
         // The end of what is right.
         for (right, rest) in [
             ("GET / HTTP/1.1\r\n\r", "\n"),

@@ -65,7 +65,7 @@ fn messages_of_every_size() {
 }
 
 #[test]
-fn what_is_not_there_is_unimplemented() {
+fn unknown_methods_and_services_return_unimplemented() {
     run(async {
         let server = Server::start();
         let mut client = tonic::client::Grpc::new(server.channel().await);

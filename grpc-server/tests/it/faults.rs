@@ -16,7 +16,7 @@ use crate::odd::Odd;
 use crate::support::{MANY_TIMES, Raw, Reply, SAY_HELLO, Server, hello, many_times, options, post, run, until};
 
 #[test]
-fn who_gives_up_ends_the_handler() {
+fn cancelled_calls_drop_their_handler() {
     run(async {
         let (server, odd) = Server::odd(options());
         let mut raw = server.raw().await;
@@ -69,7 +69,7 @@ fn large_messages_wait_for_a_window() {
 
 /// Handlers that block their thread hold up no other call, where they are said to.
 #[test]
-fn blocking_handlers_hold_up_nobody() {
+fn blocking_services_do_not_block_other_calls() {
     run(async {
         let odd = Odd::default();
         let server = Server::with(Routes::new().add_blocking_service(GreeterServer::new(odd.clone())), options());
@@ -219,7 +219,7 @@ fn slow_readers_hold_little() {
 }
 
 #[test]
-fn who_is_gone_without_a_word_is_noticed() {
+fn unresponsive_clients_are_disconnected() {
     run(async {
         let mut options = options();
         // A busy machine may let an honest client wait, too.

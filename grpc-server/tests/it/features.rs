@@ -49,7 +49,7 @@ fn the_servers_own_deadline() {
 }
 
 #[test]
-fn a_panic_is_internal_and_harms_nobody_else() {
+fn a_panic_fails_only_its_call_with_internal() {
     run(async {
         let (server, _) = Server::odd(options());
         let mut raw = server.raw().await;
@@ -107,7 +107,7 @@ fn too_many_calls_are_shed() {
 }
 
 #[test]
-fn what_is_no_grpc() {
+fn non_grpc_requests_are_refused() {
     run(async {
         let server = Server::start();
         let mut raw = server.raw().await;

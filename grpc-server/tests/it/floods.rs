@@ -60,7 +60,7 @@ fn floods_end_the_connection() {
 }
 
 #[test]
-fn floods_whose_answers_nobody_reads() {
+fn unread_replies_to_floods_cause_backpressure() {
     for kind in [PING, SETTINGS] {
         let program = Program::start(&["--max-control-frames", "0"]);
         let mut frames = Frames::connect(program.addr, &[]);

@@ -333,7 +333,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_in_a_turn_is_sent_at_once() {
+    fn writes_of_a_turn_are_sent_together() {
         let (stream, peer) = stream(usize::MAX);
         let (mut both, flusher) = gathered(stream);
         let writer = async {
@@ -389,7 +389,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_gathered_goes_before_the_next_read() {
+    fn gathered_writes_are_sent_before_the_next_read() {
         let (stream, peer) = stream(usize::MAX);
         let (mut both, flusher) = gathered(stream);
         let writer = async {
@@ -405,7 +405,7 @@ mod tests {
     }
 
     #[test]
-    fn who_writes_learns_of_failures_and_waits_where_the_stream_takes_no_more() {
+    fn writers_see_backpressure_and_write_errors() {
         let (stream, peer) = stream(0);
         let (mut both, flusher) = gathered(stream);
         let writer = async {
@@ -433,7 +433,7 @@ mod tests {
     /// Seeded: writes of any size, flushes at any time, and a stream that takes any number of bytes at a time. All
     /// bytes come, in order, and all tasks come to the end.
     #[test]
-    fn nothing_is_lost_whatever_the_stream_takes() {
+    fn bytes_arrive_in_order_despite_partial_writes() {
         for seed in 1..=2_000_u64 {
             let state = RefCell::new(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1);
             let draw = |below: u64| {

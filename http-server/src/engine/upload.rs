@@ -268,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn only_who_reads_in_a_task_of_its_own_is_woken() {
+    fn wakeups_happen_only_between_separate_tasks() {
         let (connection, other) = (Arc::<Woken>::default(), Arc::<Woken>::default());
         for (reader, wakes) in [(&connection, [0, 0]), (&other, [2, 2])] {
             let (conn, read) = (Waker::from(Arc::clone(&connection)), Waker::from(Arc::clone(reader)));

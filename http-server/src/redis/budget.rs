@@ -115,7 +115,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_held_goes_back() {
+    fn dropped_bytes_return_to_the_budget() {
         let budget = Budget::new(10_000);
         let mut first = budget.share();
         assert_eq!(first.grow(8_000), Ok(()));

@@ -513,7 +513,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_not_sent_goes_over_the_next_connection() {
+    fn unsent_requests_go_over_the_next_connection() {
         let now = Instant::now();
         let mut mux = mux(now);
         let tickets: Vec<_> = ["aa", "bb", "cc"].iter().map(|request| ask(&mut mux, now, request, 1)).collect();
@@ -561,7 +561,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_sent_is_not_kept() {
+    fn sent_bytes_are_removed_from_the_buffer() {
         let now = Instant::now();
         let limits = Limits { max_answer: 1000, max_waiting: 10_000, max_unsent: 1_000_000, answer_timeout: TIMEOUT };
         let mut mux = Mux::new(limits, &Budget::new(1000), now);

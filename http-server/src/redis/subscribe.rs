@@ -437,7 +437,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn topics_that_nobody_listens_to_are_not_kept() {
+    fn topics_without_listeners_are_not_kept() {
         let hub = Hub {
             id: 0,
             topics: RefCell::default(),

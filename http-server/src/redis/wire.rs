@@ -235,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_reply() {
+    fn malformed_replies_are_rejected() {
         fn check(input: &[u8], error: WireError) {
             assert_eq!(Scanner::default().scan(input), Err(error), "{}", input.escape_ascii());
         }

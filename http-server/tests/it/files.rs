@@ -177,8 +177,8 @@ fn ranges_and_the_length_of_a_file() {
 
 /// A 304 has the fields that the 200 would have had (RFC 9110 section 15.4.5), whichever representation is selected.
 #[test]
-fn what_a_304_says() {
-    let site = Site::of("what_a_304_says");
+fn a_304_repeats_the_validators_and_vary() {
+    let site = Site::of("a_304_repeats_the_validators_and_vary");
     fs::write(site.root.join("big.txt"), "abcdefgh".repeat(1000)).unwrap();
     fs::write(site.root.join("packed.css"), "plain").unwrap();
     fs::write(site.root.join("packed.css.br"), "as brotli").unwrap();
@@ -297,8 +297,8 @@ fn ways_out_of_a_directory() {
 
 /// Hidden files, paths that are no file, and paths that are no name.
 #[test]
-fn what_is_no_file() {
-    let site = Site::of("what_is_no_file");
+fn hidden_special_and_invalid_paths_return_404() {
+    let site = Site::of("hidden_special_and_invalid_paths_return_404");
     for folder in [".git", ".well-known", "piped"] {
         fs::create_dir(site.root.join(folder)).unwrap();
     }

@@ -15,7 +15,7 @@ fn check(flags: &[&str], is_fine: bool) {
 }
 
 #[test]
-fn what_cannot_be_meant() {
+fn invalid_flag_values_and_combinations_are_refused() {
     check(&[], true);
     check(&["--root", env!("CARGO_MANIFEST_DIR")], true);
     check(&["--root", "/nowhere/at/all"], false);

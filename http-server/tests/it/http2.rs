@@ -54,7 +54,7 @@ async fn connect(server: &Server) -> SendRequest<Bytes> {
 
 /// A client that waits to be told to go on is told when the handler asks for the body, and not before.
 #[tokio::test]
-async fn who_waits_to_be_told_is_told_by_the_handler() {
+async fn reading_the_body_sends_100_continue() {
     let server = Server::start();
     // The interim answer, the final status, and the body.
     for (path, told, status, said) in

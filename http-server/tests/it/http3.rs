@@ -373,7 +373,7 @@ fn heads_are_bounded() {
 
 /// Malformed requests end by themselves, and not with others (RFC 9114 section 4.1.2).
 #[test]
-fn heads_that_nobody_may_send() {
+fn malformed_heads_and_trailers_fail_only_their_request() {
     let peer = Peer::start();
     let (method, scheme) = ((":method", "GET"), (":scheme", "https"));
     let (authority, path) = ((":authority", "localhost"), (":path", "/"));

@@ -23,7 +23,7 @@ fn the_routes_of_published_comparisons() {
 }
 
 #[test]
-fn what_is_not_there() {
+fn unroutable_requests_get_their_error_status() {
     let server = Server::start();
     let check = |path: &str, status: u16| assert_eq!(server.get(path).status, status, "{path}");
     check("/a/b", 404);

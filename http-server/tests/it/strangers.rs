@@ -32,7 +32,7 @@ fn never_reads(server: &Server, request: &str) -> Client {
 }
 
 #[test]
-fn who_does_not_read_is_let_go_whatever_is_spoken() {
+fn stalled_readers_are_disconnected_with_or_without_upgrade() {
     let (server, handle) = impatient();
     let ask = |fields: &str, path: &str| {
         let client = never_reads(&server, &format!("GET {path} HTTP/1.1\r\nHost: h\r\n{fields}\r\n"));
@@ -193,7 +193,7 @@ fn declined_upgrades_are_answered_and_the_connection_goes_on() {
 }
 
 #[test]
-fn who_asks_for_http2_and_never_speaks_it_is_let_go() {
+fn silent_clients_after_an_h2c_upgrade_are_disconnected() {
     let mut options = options();
     options.timeouts.head = Duration::from_millis(200);
     let server = Server::with(options);
@@ -206,7 +206,7 @@ fn who_asks_for_http2_and_never_speaks_it_is_let_go() {
 
 /// A proxy that passes the upgrade on would not see what is asked behind it.
 #[test]
-fn http2_is_for_who_asks_for_it_himself() {
+fn h2c_upgrades_behind_a_trusted_proxy_are_declined() {
     let mut behind_proxy = options();
     behind_proxy.trusted_proxies = vec!["127.0.0.0/8".parse().unwrap()];
     let ask = |options| {
@@ -271,7 +271,7 @@ fn a_request_body_can_be_the_answer() {
 
 /// Handlers that block their thread hold up nobody, where they are said to.
 #[test]
-fn blocking_handlers_hold_up_nobody() {
+fn blocking_handlers_do_not_block_other_connections() {
     let server = Server::start();
     let mut blocked: Vec<_> = (0..8).map(|_| server.client()).collect();
     let mut others: Vec<_> = (0..20).map(|_| server.client()).collect();

@@ -203,7 +203,7 @@ fn never() -> (Router, Arc<AtomicUsize>, Arc<AtomicUsize>) {
 }
 
 #[test]
-fn who_gives_up_ends_the_handler() {
+fn cancelled_streams_drop_their_handler() {
     let (router, begun, dropped) = never();
     let running = serve(router, options()).unwrap();
     let addr = running.local_addrs()[0];

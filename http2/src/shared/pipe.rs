@@ -307,7 +307,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn small_pieces_that_nobody_has_taken_yet_become_one() {
+    fn small_unread_pieces_are_merged() {
         let mut state = State::default();
         let mut sent = Vec::new();
         let mut push = |state: &mut State, sizes: &[usize]| {

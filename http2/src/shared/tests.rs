@@ -325,7 +325,7 @@ async fn an_upload_that_is_given_up_holds_up_no_other() {
 /// A socket that is closed with something unread sends a reset, and takes back what it has not sent: so later input is
 /// read to its end, or to a bound, unless the client floods.
 #[tokio::test]
-async fn what_comes_behind_the_last_answer_is_read() {
+async fn closing_drains_input_up_to_a_bound() {
     for (ended, sent, is_read) in [
         (Ended::Whole, 5000, true),
         (Ended::Broken, 5000, true),

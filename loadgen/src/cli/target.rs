@@ -234,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_target_is_refused() {
+    fn malformed_targets_are_refused() {
         for text in ["", ":80", "h:port", "h:70000", "[::1", "http://"] {
             assert!(text.parse::<Target>().is_err(), "{text}");
         }

@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn who_waits_hears_of_doubts_and_of_the_end() {
+    fn wait_returns_on_distrust_and_at_the_end() {
         let routes = Routes::new(1);
         routes.distrust();
         routes.distrust();

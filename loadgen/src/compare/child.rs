@@ -246,7 +246,7 @@ mod tests {
 
     // A shell and its child, of which both, or the child alone, do not listen to SIGTERM.
     #[test]
-    fn a_dropped_child_leaves_nobody_behind() {
+    fn dropping_a_child_kills_its_process_group() {
         for script in ["sleep 600 & echo $! > pid; wait", "trap '' TERM; sleep 600 & echo $! > pid; wait"] {
             let scratch = Scratch::new().unwrap();
             let log = scratch.path().join("log");
@@ -274,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn what_an_ended_child_left_is_ended_too() {
+    fn orphans_of_an_exited_child_are_killed() {
         let scratch = Scratch::new().unwrap();
         let pid = scratch.path().join("pid").display().to_string();
         run(&["sh", "-c", &format!("sleep 600 & echo $! > {pid}")], Duration::from_secs(60)).unwrap();

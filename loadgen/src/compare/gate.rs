@@ -309,7 +309,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_worse_beyond_the_limit_fails() {
+    fn regressions_beyond_the_limit_fail_the_gate() {
         let old = made(1000, 1000);
         check(&old, &old, &rules(), Fine, &["gate passed: 4 judged, 0 regressions", "ratio 1.000 ["]);
         check(&old, &made(1000, 990), &rules(), Fine, &["fine            s: b: throughput: 505 → 500"]);
@@ -328,7 +328,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_told_is_no_pass() {
+    fn inconclusive_comparisons_do_not_pass_the_gate() {
         let (old, near) = (made(1000, 1000), made(1000, 950));
         check(
             &old,

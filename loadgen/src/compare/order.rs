@@ -69,7 +69,7 @@ mod tests {
     }
 
     #[test]
-    fn drawn_orders_favour_nobody() {
+    fn random_orders_are_balanced_and_follow_the_seed() {
         let mut firsts = [0; 3];
         for round in 0..300 {
             let order = Order::Random.of_round(round, 3, 1);

@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_understood_is_an_error() {
+    fn unparsable_generator_output_is_an_error() {
         for (line, text) in
             [("wrk", "nothing"), ("redis-benchmark", "\"test\""), ("h2load", ""), ("ghz", ""), ("x", "1 2")]
         {

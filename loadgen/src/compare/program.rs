@@ -190,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_before_begin_does_not_count() {
+    fn cpu_time_before_begin_is_excluded() {
         let busy = "i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done";
         let whole = asked(&format!("{busy}; echo 10 0.5 1")).unwrap();
         assert_eq!((whole.printed.told.answers, whole.printed.seconds, whole.printed.failures[0].count), (10, 0.5, 1));

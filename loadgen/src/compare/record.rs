@@ -397,7 +397,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn what_is_no_record_is_refused() {
+    fn malformed_records_are_refused() {
         let good = serde_json::to_string(&Line::Comparison(record(&[]).header)).unwrap();
         #[track_caller]
         fn check(text: &str, expected: &str) {

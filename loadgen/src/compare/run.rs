@@ -567,7 +567,7 @@ mod tests {
     }
 
     #[test]
-    fn what_fails_is_recorded_and_the_rest_goes_on() {
+    fn failed_runs_are_recorded_and_others_continue() {
         #[track_caller]
         fn check(from: &str, to: &str, expected: &str, reason: &str) {
             assert!(PLAN.contains(from), "{from}");

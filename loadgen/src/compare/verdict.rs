@@ -338,7 +338,7 @@ mod tests {
     }
 
     #[test]
-    fn what_runs_cannot_tell_is_void() {
+    fn uninformative_runs_give_a_void_verdict() {
         #[track_caller]
         fn check(found: Comparison, void: Option<Void>, pairs: usize) {
             assert_eq!((found.void, found.ratio.map_or(0, |ratio| ratio.pairs)), (void, pairs), "{found:?}");

@@ -278,7 +278,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_path_is_refused() {
+    fn malformed_paths_are_refused() {
         for text in
             ["", "a", "a.b", "$a", "$.", "$..a", "$[", "$[]", "$[-1]", "$['a'", "$['a]", "$[?(@.a)]", "$.a[1:2]"]
         {

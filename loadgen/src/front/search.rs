@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn a_search_ends_whatever_happens() {
+    fn a_rate_search_ends_within_its_run_limit() {
         assert_eq!(search(1000.0, |_| 0.0).0, Step::NoRate);
         assert_eq!(search(1000.0, |_| f64::INFINITY), (Step::NoRate, MOST_RUNS));
         let (ended, runs) = search(1000.0, |run| if run % 3 == 0 { f64::INFINITY } else { 0.0 });

@@ -274,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn what_generators_saw_of_one_server_counts_once() {
+    fn merged_runs_count_a_shared_server_once() {
         let mut other = made_up::outcome();
         other.fairness = Fairness { least: 1, most: 9_000 };
         let runs = [("a".to_owned(), made_up::outcome()), ("b".to_owned(), other.clone())];

@@ -230,7 +230,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_monitor_prints_is_read() {
+    fn monitor_output_is_parsed() {
         let text = b"OK\r\n\
             10.5 [0 127.0.0.1:1] \"set\" \"a\" \"x y\"\n\
             10.75 [0 unix:/run/x] \"GET\" \"a\\\"\\\\\\x00\\n\"\n\

@@ -265,7 +265,7 @@ fn a_primary_that_dies_is_replaced() {
 }
 
 #[test]
-fn what_is_no_cluster_is_said() {
+fn cluster_mode_without_a_cluster_is_refused() {
     if !is_there("redis-server") || !is_there("redis-cli") {
         return;
     }

@@ -124,7 +124,7 @@ fn manual_pages_are_formatted() {
 
 /// As `loadgen completions bash | head` does.
 #[test]
-fn a_reader_who_has_seen_enough_is_no_error() {
+fn a_closed_stdout_pipe_is_not_an_error() {
     let target = http_target().to_string();
     for words in [
         &["completions", "bash"][..],

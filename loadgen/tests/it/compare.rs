@@ -280,7 +280,7 @@ fn servers_below(pid: u32) -> Vec<u32> {
 }
 
 #[test]
-fn what_is_wrong_with_a_plan_is_said_before_anything_starts() {
+fn invalid_plans_are_refused_before_anything_starts() {
     let folder = Folder::new("wrong");
     let check = |from: &str, to: &str, expected: &[&str]| {
         folder.file("plan.toml", &REDIS.replacen(from, to, 1));

@@ -106,7 +106,7 @@ fn a_target_that_refuses_ends_the_run_with_a_reason() {
 }
 
 #[test]
-fn datagrams_to_nobody_are_counted() {
+fn datagrams_to_a_closed_port_count_as_refused() {
     let socket = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
     let address = socket.local_addr().unwrap();
     drop(socket);

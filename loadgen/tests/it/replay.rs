@@ -107,7 +107,7 @@ fn requests_are_sent_at_their_times() {
 }
 
 #[test]
-fn what_cannot_be_sent_again_is_refused() {
+fn unusable_replay_files_and_options_are_refused() {
     let target = Target::start(Behaviour::default());
     #[track_caller]
     fn check(target: &Target, file: &File, options: &str, expected: &str) {

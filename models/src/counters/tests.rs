@@ -82,7 +82,7 @@ fn the_limit_holds_and_those_that_settle_are_dealt_out() {
 
 /// A worker that is asked shows that it comes to the end of its turns, and is asked again.
 #[test]
-fn who_is_asked_answers() {
+fn a_worker_answers_each_liveness_probe() {
     model(|| {
         let counters = Arc::new(Counters::new(1, 1, false));
         let worker = Arc::clone(&counters);

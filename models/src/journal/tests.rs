@@ -60,7 +60,7 @@ fn reading(journal: &Arc<Journal>, read: fn(&mut Reader, &mut Vec<u8>)) -> shutt
 /// Readers at different paces, in both of the ways in which they may read, are woken whenever there is more, and read the same
 /// stream, in which nobody's commands change places.
 #[test]
-fn all_that_is_written_is_read_by_whoever_sleeps() {
+fn sleeping_readers_wake_and_read_the_whole_stream() {
     model(|| {
         let journal = Arc::new(Journal::default());
         journal.turn_on(User::Aof, &Standstill::vouched());
@@ -90,7 +90,7 @@ fn all_that_is_written_is_read_by_whoever_sleeps() {
 
 /// A reader alone takes the stream's own buffer; another one that comes meanwhile reads all behind the offset at which it came.
 #[test]
-fn who_comes_while_another_reads_misses_nothing() {
+fn a_late_reader_misses_nothing_after_its_offset() {
     model(|| {
         let journal = Arc::new(Journal::default());
         journal.turn_on(User::Replicas, &Standstill::vouched());

@@ -309,7 +309,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_gone_is_compacted_away() {
+    fn retain_compacts_removed_documents_away() {
         let mut postings = filled(1..1000, Keeps::default());
         let before = postings.memory();
         postings.retain(Keeps::default(), |number| number % 10 == 0);

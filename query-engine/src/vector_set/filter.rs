@@ -505,7 +505,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_expression_is_refused() {
+    fn malformed_expressions_are_refused() {
         let (deep, wide) = ("(".repeat(100_000), "1+".repeat(100_000));
         for text in [
             "",

@@ -192,7 +192,7 @@ fn projections_keep_near_ones_near() {
 }
 
 #[test]
-fn what_no_set_holds_is_refused() {
+fn invalid_dimensions_and_projections_are_refused() {
     let new = |dimensions, m, projection| {
         VectorSet::new(dimensions, VectorSetOptions { m, projection, ..VectorSetOptions::default() }).map(|_| ())
     };

@@ -96,7 +96,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_clock_that_steps_back_cuts_nobody_off() {
+    fn backward_clock_steps_restart_the_soft_limit_timer() {
         let limit = OutputLimit { hard: 0, soft: 100, soft_seconds: 10 };
         let mut guard = OutputGuard::default();
         let cases = [

@@ -238,7 +238,7 @@ mod tests {
 
     /// A call is found by what stands in the input behind its name, too.
     #[test]
-    fn what_follows_a_name_does_not_matter() {
+    fn lookup_call_ignores_input_after_the_name() {
         use crate::protocol::Span;
         let mut recent = Recent::default();
         for row in REGISTRY.rows().iter().filter(|row| row.parent.is_none()) {

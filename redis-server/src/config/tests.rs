@@ -159,7 +159,7 @@ fn files_include_files() {
 }
 
 #[test]
-fn what_has_no_effect_is_said() {
+fn ignored_settings_cause_warnings() {
     let words = ["--activedefrag", "yes", "--rdbcompression", "yes", "--tls-key-file-pass", "secret"];
     let (_, warnings) = start(&words, &[("REDIS_MAXCLIENT", "1"), ("REDIS_PORT", "tcp://10.0.0.1:6379")]).unwrap();
     assert_eq!(warnings.len(), 4, "{warnings:?}");

@@ -188,7 +188,7 @@ fn every_reader_reads_the_same_stream() {
 }
 
 #[test]
-fn what_is_kept_for_a_slow_reader_is_there_for_all() {
+fn a_slow_reader_extends_the_readable_backlog() {
     let journal = Arc::new(Journal::default());
     journal.turn_on(User::Replicas, &Standstill::vouched());
     journal.keep_backlog(16 * 1024);
@@ -220,7 +220,7 @@ fn a_panic_leaves_nothing_of_its_call() {
 
 /// All windows look at the journal's users.
 #[test]
-fn what_changes_write_has_cache_lines_of_its_own() {
+fn journal_writes_cause_no_false_sharing() {
     crate::cache_lines::assert_apart!(Journal, end);
     crate::cache_lines::assert_apart!(Journal, stream);
 }

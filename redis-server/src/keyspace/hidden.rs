@@ -69,7 +69,7 @@ mod tests {
     use crate::keyspace::{Access, Value};
 
     #[test]
-    fn what_is_hidden_is_not_met() {
+    fn hidden_keys_are_invisible_and_do_not_expire() {
         let db = Database::by_slot(RandomState::default());
         for name in ["{a}1", "{a}2", "b"] {
             let key = db.key(name.as_bytes());

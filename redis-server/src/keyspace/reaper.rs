@@ -257,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn who_settles_finds_all_freed_that_was_sent() {
+    fn settle_waits_for_all_earlier_garbage() {
         let reaper = Reaper::default();
         let reply = Arc::new(());
         reaper.settle(reaper.silent());

@@ -12,7 +12,7 @@ const LIMITS: ListLimits = ListLimits { max_listpack_size: -2 };
 
 /// Windows read a database's other fields.
 #[test]
-fn what_windows_write_has_cache_lines_of_its_own() {
+fn database_counts_and_changes_cause_no_false_sharing() {
     use crate::{cache_lines::assert_apart, keyspace::parts::Changes};
     assert_apart!(Database, counts);
     assert_apart!(Changes, parts);
@@ -535,7 +535,7 @@ fn fields_expire_where_the_hash_has_gone() {
 }
 
 #[test]
-fn records_of_fields_that_nobody_watches_are_dropped() {
+fn field_deadlines_of_removed_hashes_are_dropped() {
     let db = database();
     for round in 0..2000 {
         with(&db, 1, b"h", |view, key| {

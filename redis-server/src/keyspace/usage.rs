@@ -220,7 +220,7 @@ mod tests {
     const MINUTE: u64 = 60_000;
 
     #[test]
-    fn what_is_shared_comes_back() {
+    fn shared_usage_round_trips() {
         let shared = Shared::default();
         assert_eq!(shared.load(), Usage::Time);
         let most = i32::MAX as u32;

@@ -203,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn what_nobody_follows_any_more_is_forgotten() {
+    fn keys_without_waiters_and_watchers_are_forgotten() {
         let db = Database::new(4, RandomState::default());
         let (key, watched) = (db.key(b"key"), Watched::default());
         let tickets: Vec<u64> = (0..3).map(|_| db.ticket()).collect();

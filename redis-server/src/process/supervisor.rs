@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn a_server_that_nobody_supervises_says_nothing() {
+    fn an_unsupervised_server_sends_no_notifications() {
         let nobody = Supervisor::detect("no");
         assert!(!nobody.is_there());
         nobody.starting();

@@ -631,7 +631,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_read_is_canonical() {
+    fn overlong_redis_elements_become_canonical() {
         // 2 in three bytes, 127 in two, -1 in eight, "12" as text, a text of two bytes with a head of two, one with a head of five.
         let entries: [&[u8]; 6] = [
             &[0xf1, 2, 0, 3],

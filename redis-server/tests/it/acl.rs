@@ -153,7 +153,7 @@ fn databases_are_told_where_not_all_are_allowed() {
 }
 
 #[test]
-fn who_waits_is_served_in_databases_that_are_still_allowed() {
+fn blocked_commands_fail_after_database_access_is_revoked() {
     let server = Server::start();
     let mut admin = server.connect();
     let mut client = user(&server, "bob", "+@all ~* db=1");
@@ -167,7 +167,7 @@ fn who_waits_is_served_in_databases_that_are_still_allowed() {
 }
 
 #[test]
-fn what_waits_is_asked_again_when_it_is_served() {
+fn blocked_commands_recheck_permissions_when_served() {
     let server = Server::start();
     let mut admin = server.connect();
     let mut client = user(&server, "bob", "+@all ~*");

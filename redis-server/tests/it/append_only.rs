@@ -43,7 +43,7 @@ fn files(server: &Process) -> Vec<String> {
 const DEBUG: (&str, &str) = ("enable-debug-command", "yes");
 
 #[test]
-fn what_was_said_is_there_after_a_restart_and_a_rewrite() {
+fn data_survives_a_restart_and_a_rewrite() {
     for preamble in ["yes", "no"] {
         let settings = [("appendonly", "yes"), ("aof-use-rdb-preamble", preamble), DEBUG];
         let mut server = Process::start(&format!("aof-restart-{preamble}"), &settings);
@@ -95,7 +95,7 @@ fn what_was_said_is_there_after_a_restart_and_a_rewrite() {
 
 /// Clients go on while the commands of a base are written. The file has the values of the cut, and behind them every change.
 #[test]
-fn nobody_waits_for_a_base_of_commands() {
+fn a_command_base_does_not_block_writers() {
     let settings = [("appendonly", "yes"), ("aof-use-rdb-preamble", "no"), DEBUG];
     let mut server = Process::start("aof-base-of-commands", &settings);
     let mut client = server.connect();
@@ -187,7 +187,7 @@ fn commands_that_fail_are_passed_by_unless_they_are_not_to_be() {
 
 /// Redis loses these in a base of commands: XCLAIM takes only what is there.
 #[test]
-fn what_is_pending_stays_so_when_its_stream_has_lost_it() {
+fn pending_ids_of_deleted_entries_survive_a_rewrite() {
     const KEYS: [&str; 3] = ["trimmed", "deleted", "emptied"];
     for preamble in ["yes", "no"] {
         let settings = [("appendonly", "yes"), ("aof-use-rdb-preamble", preamble), DEBUG];
@@ -297,7 +297,7 @@ fn it_is_turned_on_and_off_while_the_server_runs() {
 }
 
 #[test]
-fn what_is_not_whole_is_cut_off_or_ends_the_start() {
+fn truncated_tails_are_cut_and_corruption_prevents_startup() {
     let mut server = Process::start("aof-tail", &[("appendonly", "yes"), ("appendfsync", "always")]);
     assert_eq!(said(&server, "SET a 1"), "OK");
     server.signal(Signal::TERM);

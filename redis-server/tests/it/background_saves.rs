@@ -211,7 +211,7 @@ fn a_vast_value_is_saved_as_it_was_while_others_change_it() {
 }
 
 #[test]
-fn who_ends_the_process_that_stands_for_a_snapshot_ends_the_snapshot() {
+fn killing_the_child_process_cancels_its_snapshot() {
     let server = Process::start("stand-in", &[("save", "3600 1"), ("rdb-key-save-delay", "1000000")]);
     let mut stream = server.connect();
     for key in 0..100 {

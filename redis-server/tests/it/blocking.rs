@@ -45,7 +45,7 @@ fn waiting(server: &Server, count: i64, line: &str) -> Vec<Client> {
 }
 
 #[test]
-fn the_first_who_came_is_the_first_who_is_served() {
+fn blocked_clients_are_served_in_order_of_arrival() {
     let server = two_workers();
     let one_by_one = |server: &Server| {
         for value in 0..50 {
@@ -165,7 +165,7 @@ fn clients_that_go_while_they_wait_take_nothing_with_them() {
 }
 
 #[test]
-fn what_a_pipeline_pushes_goes_to_those_who_wait_before_it_pops() {
+fn a_blocked_pop_precedes_later_pipelined_pops() {
     let server = two_workers();
     let mut others = waiting(&server, 1, "BLPOP k 0");
     let mut client = server.connect();
@@ -236,7 +236,7 @@ fn hostile_neighbours_keep_every_element() {
 
 /// `XREADGROUP … CLAIM`: nobody touches the stream, and what is pending becomes old enough.
 #[test]
-fn entries_that_have_been_idle_come_to_who_waits_for_them() {
+fn blocked_xreadgroup_claim_receives_entries_that_become_idle() {
     let server = two_workers();
     let mut client = server.connect();
     for line in [

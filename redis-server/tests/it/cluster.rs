@@ -334,7 +334,7 @@ fn a_primary_answers_its_bus_while_a_failover_waits_for_a_command() {
 }
 
 #[test]
-fn what_config_set_announces_is_seen_at_once() {
+fn announced_ports_show_in_cluster_nodes_at_once() {
     let node = Node::start("cluster-announces", &[]);
     // Again and again: a change that waited for the bus would be there in time now and then.
     for port in 7001..7020 {

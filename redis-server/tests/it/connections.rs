@@ -57,7 +57,7 @@ fn output_that_has_been_read_is_no_longer_counted() {
 }
 
 #[test]
-fn what_is_sent_behind_a_blocked_command_runs_after_it() {
+fn pipelined_input_runs_after_a_blocked_command() {
     let server = Server::start();
     let (mut waits, mut pushes) = (server.connect(), server.connect());
     let Value::Int(id) = waits.ask("CLIENT ID") else { panic!("no number") };

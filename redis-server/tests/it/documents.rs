@@ -318,7 +318,7 @@ fn nothing_in_a_text_or_a_path_makes_a_client_wait_for_long() {
 
 /// Heads that say what cannot be, and chunks for places that are not there.
 #[test]
-fn filters_that_nobody_made_are_refused() {
+fn forged_bloom_filters_are_refused() {
     let server = Process::start("forged-filters", &[]);
     let mut client = server.connect();
     let mut load = |key: &str, iterator: &str, data: &[u8]| {
@@ -377,7 +377,7 @@ const LARGE: usize = if cfg!(debug_assertions) { 10_000_000 } else { 100_000_000
 
 /// Clients beside it are served. `--nocapture` prints what it takes.
 #[test]
-fn a_large_document_holds_nobody_up() {
+fn a_large_document_has_bounded_memory_and_latency() {
     let server = Process::start("large-document", &[("save", ""), DEBUG]);
     let mut client = server.connect();
     let element = r#"{"id":123456,"name":"a name of some length","tags":["a","b","c"],"price":19.95,"ok":true}"#;

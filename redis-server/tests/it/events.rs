@@ -91,7 +91,7 @@ impl Stage {
 }
 
 #[test]
-fn what_is_told_of_expired_keys_comes_in_the_order_of_the_genuine_server() {
+fn expired_key_events_match_the_genuine_order() {
     let server = Server::start();
     let mut ours = Stage::at(server.addr);
     let mut genuine = Genuine::start(&[]);
@@ -131,7 +131,7 @@ fn an_expired_key_that_is_watched_is_as_good_as_absent() {
 }
 
 #[test]
-fn what_a_subscriber_changes_itself_it_is_told_behind_the_whole_reply() {
+fn own_notifications_follow_the_whole_exec_reply() {
     let server = Server::start();
     let mut client = server.connect();
     client.ask("CONFIG SET notify-keyspace-events EA");

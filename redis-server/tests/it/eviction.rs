@@ -128,7 +128,7 @@ fn a_lowered_limit_is_kept_without_anybody_writing() {
 }
 
 #[test]
-fn who_listens_watches_or_waits_is_told() {
+fn eviction_notifies_subscribers_and_fails_watching_transactions() {
     let process = Process::start("told", &[("maxmemory-policy", "allkeys-lru"), ("notify-keyspace-events", "Ee")]);
     let (mut client, mut watcher, mut listener) = (process.connect(), process.connect(), process.connect());
     ask(&mut client, &["SET", "key", "value"]);
@@ -300,7 +300,7 @@ fn no_key_goes_in_place_of_a_client() {
 }
 
 #[test]
-fn what_is_imported_is_refused_rather_than_evicted() {
+fn import_mode_refuses_writes_instead_of_evicting() {
     let process = Process::start("imported", &[("maxmemory-policy", "allkeys-lru"), ("import-mode", "yes")]);
     let mut stream = process.connect();
     assert_eq!(ask(&mut stream, &["SET", "a", "1"]), Value::Status(b"OK".into()));

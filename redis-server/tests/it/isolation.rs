@@ -66,7 +66,7 @@ impl Stuck {
 }
 
 #[test]
-fn a_migration_to_nowhere_stops_only_who_wants_its_key() {
+fn a_stuck_migration_blocks_only_its_key() {
     let stuck = Stuck::with(&[("workers", "1")]);
     let mut other = stuck.server.connect();
     assert_eq!(other.ask("PING"), Value::Status(b"PONG".to_vec()));
@@ -116,7 +116,7 @@ fn neighbours_of_a_slow_calls_keys_do_not_wait() {
 /// Four kinds of clients at the same keys: whatever the order, no value is seen half changed, no key is missed, and none of
 /// the neighbours' changes is lost.
 #[test]
-fn what_slow_calls_work_on_is_never_seen_half_done() {
+fn slow_calls_are_atomic_for_other_clients() {
     const SIZE: usize = 3000;
     const ROUNDS: usize = 60;
     let server = Server::with(&[("workers", "2"), ("shards", "2")]);
@@ -179,7 +179,7 @@ fn what_slow_calls_work_on_is_never_seen_half_done() {
 }
 
 #[test]
-fn a_script_waits_for_a_migration_and_stops_nobody_meanwhile() {
+fn fast_commands_run_while_scripts_await_a_migration() {
     let stuck = Stuck::with(&[("workers", "2"), ("busy-reply-threshold", "0")]);
     let (mut script, mut other, mut slow) = (stuck.server.connect(), stuck.server.connect(), stuck.server.connect());
     script.send(&["EVAL", "return redis.call('set', 'other', 'script')", "0"]);
@@ -213,7 +213,7 @@ fn a_script_that_waits_too_long_is_told_so() {
 }
 
 #[test]
-fn who_is_killed_during_a_slow_call_is_gone_at_once() {
+fn a_client_killed_during_migrate_disappears_at_once() {
     let stuck = Stuck::with(&[("workers", "1")]);
     let Stuck { server, mut client, peer } = stuck;
     let id = seen(&server, &client).unwrap().id;
@@ -298,7 +298,7 @@ fn transactions_with_slow_calls_are_atomic_and_whole() {
 }
 
 #[test]
-fn who_has_said_all_is_still_answered() {
+fn half_closed_connections_still_receive_replies() {
     let (_server, mut client) = server_with_a_long_list();
     client.stream.write_all(&[request(&["LRANGE", "l", "0", "-1"]), request(&["PING"])].concat()).unwrap();
     client.stream.shutdown(Shutdown::Write).unwrap();
@@ -308,7 +308,7 @@ fn who_has_said_all_is_still_answered() {
 }
 
 #[test]
-fn a_slow_call_that_makes_a_key_ready_serves_who_waits_for_it() {
+fn a_slow_sort_store_serves_blocked_clients() {
     let (server, mut client) = server_with_a_long_list();
     let mut waiter = server.connect();
     waiter.send(&["BLMOVE", "sorted", "target", "LEFT", "RIGHT", "0"]);
@@ -359,7 +359,7 @@ fn others_have_their_turn_between_pipelined_scripts() {
 }
 
 #[test]
-fn what_asks_for_little_of_much_stays_where_it_is() {
+fn cheap_commands_on_large_values_stay_on_workers() {
     let (server, mut client) = server_with_a_long_list();
     let threads = || server.instance.stats.workers().len();
     let before = threads();

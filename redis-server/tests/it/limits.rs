@@ -130,7 +130,7 @@ fn half_a_request_holds_no_more_than_was_sent() {
 }
 
 #[test]
-fn replies_that_nobody_reads_stop_their_reader_only() {
+fn unread_replies_stall_only_their_own_client() {
     let server = Server::with(&[("client-output-buffer-pause", "64mb")]);
     let mut client = server.connect();
     client.send(&["SET", "big", &"x".repeat(1 << 20)]);
@@ -258,7 +258,7 @@ fn idle_connections_cost_little() {
 }
 
 #[test]
-fn replies_to_a_client_that_has_gone_reach_nobody() {
+fn replies_to_a_closed_connection_reach_no_client() {
     let process = Process::start("gone", &[("workers", "1")]);
     for round in 0..100 {
         let mut gone = process.connect();

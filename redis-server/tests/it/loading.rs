@@ -97,7 +97,7 @@ fn clients_are_told_until_everything_is_there() {
 }
 
 #[test]
-fn whoever_ends_a_server_that_loads_leaves_its_file_alone() {
+fn termination_during_loading_leaves_the_file_unchanged() {
     for (name, appends) in [("end-loading-rdb", false), ("end-loading-aof", true)] {
         let (mut server, file) = loading(name, appends);
         let before = fs::read(&file).unwrap();

@@ -62,7 +62,7 @@ fn errors_at_the_limit_of_lua_leak_nothing() {
 
 /// Output that waits for a slow replica takes little more than its bytes, and counts once.
 #[test]
-fn what_a_replica_has_not_read_is_counted() {
+fn unread_replica_output_is_counted_once() {
     let process = Process::start("unread", &[("repl-timeout", "1000"), ("repl-diskless-sync-delay", "0")]);
     let (mut client, mut replica) = (process.connect(), process.connect());
     replica.write_all(b"SYNC\r\n").unwrap();

@@ -118,7 +118,7 @@ fn every_type_arrives_as_it_was() {
 }
 
 #[test]
-fn what_the_target_refuses_stays() {
+fn keys_refused_by_the_target_stay() {
     in_all_directions(&[], |source, target| {
         let (mut here, mut there) = (source.connect(), target.connect());
         here.ask("MSET a 1 b 2 c 3");
@@ -189,7 +189,7 @@ fn a_target_may_want_a_password() {
 }
 
 #[test]
-fn who_never_answers_is_not_waited_for() {
+fn migrate_times_out_on_a_silent_target() {
     for start in [Side::ours as Start, Side::genuine] {
         let Some(source) = start(&[]) else { continue };
         let mut here = source.connect();

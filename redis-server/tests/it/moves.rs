@@ -246,7 +246,7 @@ fn slots_move_there_and_back_at_once() {
 }
 
 #[test]
-fn what_is_wrong_is_said() {
+fn invalid_slot_migration_requests_return_errors() {
     let nodes = cluster("moves-errors", &[&[], &[]]);
     let (one, two) = (&nodes[0], &nodes[1]);
     let (id, other) = (one.id(), two.id());
@@ -301,7 +301,7 @@ fn what_is_wrong_is_said() {
 
 /// Arriving keys are invisible, on replicas too, until the import succeeds or fails.
 #[test]
-fn what_is_on_its_way_is_for_nobody_to_see() {
+fn arriving_keys_stay_invisible_until_the_import_ends() {
     let nodes = cluster("moves-hidden", &[&[], &[], &[]]);
     let [one, two, replica] = &nodes[..] else { unreachable!() };
     replica.ask(&format!("CLUSTER REPLICATE {}", two.id()));
@@ -364,7 +364,7 @@ fn what_is_on_its_way_is_for_nobody_to_see() {
 }
 
 #[test]
-fn what_a_source_must_not_say_ends_the_move() {
+fn an_invalid_source_command_fails_the_migration() {
     let nodes = cluster("moves-wrong", &[&[], &[]]);
     let (one, two) = (&nodes[0], &nodes[1]);
     let cases = [
@@ -451,7 +451,7 @@ fn a_source_takes_back_what_its_target_has_not_taken() {
 }
 
 #[test]
-fn what_is_let_go_stays_so_over_a_restart() {
+fn released_slots_stay_released_after_a_restart() {
     let settings = [("appendonly", "yes"), ("appendfsync", "always"), ("cluster-require-full-coverage", "no")];
     let (mut nodes, wire, _) = let_go("moves-restart", &settings);
     nodes[1].process.signal(Signal::STOP);

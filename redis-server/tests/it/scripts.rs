@@ -68,7 +68,7 @@ fn a_transaction_with_a_script_is_interrupted_too() {
 }
 
 #[test]
-fn what_has_written_is_not_killed_but_ends() {
+fn a_script_that_wrote_is_unkillable_but_finishes() {
     let bounded = "redis.call('set','k','v') for i = 1, 30000000 do end return 'done'";
     let (server, mut stuck) = busy("1", &["EVAL", bounded, "0"]);
     is_error(&server.connect().ask("SCRIPT KILL"), "UNKILLABLE");

@@ -162,7 +162,7 @@ fn messages_that_are_added_once_are_known_again_and_other_servers_pass_by_them()
 }
 
 #[test]
-fn what_is_stored_is_there_after_a_signal_and_a_shutdown() {
+fn data_survives_termination_signals_and_shutdown() {
     let mut server = Process::start("restart", &[]);
     assert_eq!(ask(&mut server.connect(), &["SET", "a", "1"]).text(), "OK");
     server.signal(Signal::INT);

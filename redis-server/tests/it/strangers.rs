@@ -143,7 +143,7 @@ fn view(node: &Node) -> String {
 
 /// `PACKETS=10000000 cargo test --release -p redis-server --test it strangers`
 #[test]
-fn what_strangers_say_on_the_bus_changes_nothing() {
+fn bus_packets_of_unknown_nodes_change_nothing() {
     let count: usize = std::env::var("PACKETS").map_or(20_000, |count| count.parse().expect("a number"));
     let mut nodes = ["strangers-a", "strangers-b"].map(|name| Node::start(name, &[]));
     nodes[0].ask("CLUSTER ADDSLOTSRANGE 0 9999");

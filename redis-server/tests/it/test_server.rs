@@ -31,7 +31,7 @@ fn settings_are_those_of_redis_conf() {
 }
 
 #[test]
-fn what_is_wrong_with_a_setting_is_told() {
+fn invalid_settings_return_descriptive_errors() {
     let check = |settings: &[(&str, &str)], parts: &[&str]| {
         let error = Server::with(settings).unwrap_err().to_string();
         for part in parts {

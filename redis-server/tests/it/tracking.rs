@@ -123,11 +123,11 @@ fn first_stale(cache: &mut Cache, witness: &mut Client) -> Option<String> {
 }
 
 #[test]
-fn nobody_misses_a_change() {
+fn default_tracking_leaves_no_cache_stale() {
     check("");
 }
 
 #[test]
-fn nobody_misses_a_broadcast() {
+fn broadcast_tracking_leaves_no_cache_stale() {
     check(" BCAST PREFIX k:");
 }

@@ -85,7 +85,7 @@ fn a_panic_of_the_first_task_is_the_threads() {
 }
 
 #[test]
-fn what_is_left_at_the_end_is_dropped_on_its_thread() {
+fn unfinished_tasks_are_dropped_on_their_thread() {
     let (kept, held) = (Rc::new(()), Rc::new(()));
     let (own, of_another) = (Rc::clone(&kept), Rc::clone(&held));
     run(async move {
@@ -138,7 +138,7 @@ fn others_wake_tasks_also_while_these_sleep() {
 }
 
 #[test]
-fn a_waker_that_outlives_its_loop_wakes_nobody() {
+fn a_waker_does_nothing_after_its_loop_ends() {
     let waker = run(async {
         let task = Rc::new(RefCell::new(None));
         let told = Rc::clone(&task);
@@ -158,7 +158,7 @@ fn a_waker_that_outlives_its_loop_wakes_nobody() {
 }
 
 #[test]
-fn what_has_come_is_read_and_what_has_to_wait_is_woken() {
+fn blocked_socket_reads_and_writes_wake_when_ready() {
     let (mut polled, mut client) = accepted();
     client.write_all(b"early").unwrap();
     let (go_on, gone_on) = sync_channel(1);

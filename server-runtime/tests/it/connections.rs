@@ -67,7 +67,7 @@ fn spreads_evenly_over_the_workers() {
 
 /// Whether it is the worker that accepts or another.
 #[test]
-fn who_connects_while_a_worker_is_held_up_is_served_by_others() {
+fn new_connections_avoid_a_stalled_worker() {
     for stalls in 0..2 {
         let running = serve(options());
         let addr = running.local_addrs()[0];
@@ -98,7 +98,7 @@ fn who_connects_while_a_worker_is_held_up_is_served_by_others() {
 
 /// Whether it is the worker that accepts or another, to which all are sent that are dealt to it.
 #[test]
-fn who_was_there_is_answered_before_most_of_a_crowd_that_comes() {
+fn existing_connections_are_served_before_most_new_ones() {
     for crowded in 0..2 {
         let log = Arc::new(Log { crowded, lines: Mutex::default() });
         let running = start(options(), Arc::clone(&log)).unwrap();

@@ -69,8 +69,8 @@ fn the_level_changes_while_the_process_runs() {
 }
 
 #[test]
-fn what_is_wrong_is_said() {
-    if !alone("logging::what_is_wrong_is_said") {
+fn invalid_log_options_are_refused_with_a_reason() {
+    if !alone("logging::invalid_log_options_are_refused_with_a_reason") {
         return;
     }
     let error = |log: LogOptions| init_logging(&log).expect_err("it is wrong").to_string();

@@ -81,7 +81,7 @@ fn requests_good_and_bad() {
 }
 
 #[test]
-fn slow_clients_keep_nobody_waiting() {
+fn slow_metrics_clients_do_not_delay_other_scrapes() {
     let running = serve(with_metrics());
     let addr = running.metrics_addr().unwrap();
     let mut slow: Vec<_> = (0..20).map(|_| connect(addr)).collect();

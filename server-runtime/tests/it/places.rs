@@ -78,7 +78,7 @@ fn several_places_at_once() {
 }
 
 #[test]
-fn sockets_that_somebody_else_has_bound() {
+fn inherited_sockets_are_served_and_left_open() {
     let folder = Folder::new("inherited");
     let path = folder.file("bound.sock");
     let (tcp, unix) = (TcpListener::bind("127.0.0.1:0").unwrap(), UnixListener::bind(&path).unwrap());
@@ -104,7 +104,7 @@ fn sockets_that_somebody_else_has_bound() {
 }
 
 #[test]
-fn what_cannot_start_says_what_to_do() {
+fn startup_errors_name_cause_and_remedy() {
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();
     let addr = taken.local_addr().unwrap();
     let text = error(Options { listen: vec![Listen::Tcp(addr)], ..options() });

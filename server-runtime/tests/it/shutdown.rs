@@ -47,7 +47,7 @@ fn connections_hear_of_the_shutdown() {
 
 /// A connection that sees the shutdown can rely on closed listeners: another server may listen there.
 #[test]
-fn who_hears_of_the_shutdown_finds_nobody_who_listens() {
+fn listeners_close_before_connections_see_the_shutdown() {
     for _ in 0..20 {
         let places = (0..8).map(|_| Listen::Tcp("127.0.0.1:0".parse().unwrap())).collect();
         let running = serve(Options { listen: places, ..options() });

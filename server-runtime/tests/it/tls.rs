@@ -179,7 +179,7 @@ fn a_configuration_of_ones_own() {
 }
 
 #[test]
-fn bad_handshakes_harm_nobody() {
+fn connections_with_failed_handshakes_are_closed() {
     let secure = Secure::new("bad");
     let running = secure.serve(TlsOptions { handshake_timeout: Duration::from_secs(1), ..secure.options() });
     let addr = running.local_addrs()[0];

@@ -83,7 +83,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_accident_is_not() {
+    fn systematic_failures_are_not_retried() {
         let failed = MOST + 1;
         let many = "test a ... FAILED\n".repeat(failed)
             + &format!("test result: FAILED. 0 passed; {failed} failed; 0 ignored\n");

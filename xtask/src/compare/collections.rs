@@ -207,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_measured_anew_takes_its_place() {
+    fn new_measurements_replace_old_rows_in_place() {
         let kept = vec![row("ours", 20.0), row("a", 50.0)];
         let found = replaced(kept, vec![row("b", 1.0), row("ours", 30.0)]);
         assert_eq!(found, [row("ours", 30.0), row("a", 50.0), row("b", 1.0)]);

@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bill_has_every_crate_once_and_who_needs_it() {
+    fn sbom_lists_each_crate_once_with_its_dependencies() {
         let bill = bill("program", &parse(TREE).unwrap(), &lock());
         let names: Vec<_> = bill["components"].as_array().unwrap().iter().map(|part| part["purl"].as_str()).collect();
         assert_eq!(names, [Some("pkg:cargo/a@2.0.0+1.2"), Some("pkg:cargo/b@1.2.3")]);
@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cargo_does_not_say_so_is_an_error() {
+    fn invalid_cargo_tree_output_is_an_error() {
         for (text, expected) in [("", "cargo tree: no crate"), ("0|a|MIT", "cargo tree: `0|a|MIT`")] {
             assert_eq!(parse(text).map(drop).unwrap_err().to_string(), expected);
         }

@@ -51,7 +51,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_not_there_or_has_no_names_is_an_error() {
+    fn missing_and_stripped_programs_are_refused() {
         if !super::super::is_there("objcopy") {
             println!("skipped: no objcopy");
             return;

@@ -239,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_open_of_queued_commands_is_open_in_exec() {
+    fn tolerances_of_queued_commands_apply_in_exec() {
         let mut follower = Follower::default();
         let mut agree = |name: &str, open: Open, ours: &str, genuine: &str| {
             follower.agree(&[name.as_bytes().to_vec()], open, &reply(ours), &reply(genuine))

@@ -288,7 +288,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn views_are_equal_whoever_looks_and_without_who_fails() {
+    fn views_match_across_nodes_and_omit_failing_nodes() {
         let first = "b 10.77.1.2:6379@16379 slave a 0 1 2 connected\n\
             a 10.77.1.1:6379@16379 myself,master - 0 1 2 connected 0-5460\n";
         let second = "a 10.77.1.1:6379@16379 master - 0 1 2 connected 0-5460\n\

@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_whole_is_an_error() {
+    fn incomplete_command_blocks_are_an_error() {
         for text in ["```sh\nfor n in 1 2; do\n```\n", "```console\nno command\n```\n"] {
             let error = format!("{:#}", blocks("README.md", text).unwrap_err());
             assert!(error.starts_with("README.md:1: line 2: "), "{error}");

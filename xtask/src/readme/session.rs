@@ -352,7 +352,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_a_session_finds() {
+    fn a_session_reports_mismatches_and_missing_commands() {
         let place = Place {
             folder: crate::workspace::target_dir().join("readme"),
             programs: PathBuf::from("/nowhere"),

@@ -287,7 +287,7 @@ fn findings_that_were_never_run_are_reported_as_such() {
 const MOST_WORDS: usize = 1500;
 
 #[test]
-fn what_is_committed_is_what_the_records_give() {
+fn committed_reports_match_the_records() {
     let all = Findings::read().unwrap();
     let measured: Vec<Measured> = all.findings.iter().map(|finding| Measured::read(finding).unwrap()).collect();
     let document = front::document(&all, &measured, &micro::Causes::read().unwrap());

@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn what_ends_a_server_ends_its_test() {
+    fn server_ending_errors_are_attributed_to_their_test() {
         let outcome = parse(
             "[err]: n command 'slaveof'\nERR unknown command 'slaveof', with\n    while executing\n\"r slaveof\"\n\
              [err]: MULTI in tests/unit/other.tcl\nnot known in dictionary\nkey \"pid\" not known in dictionary\n    \

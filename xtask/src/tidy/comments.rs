@@ -1,4 +1,4 @@
-//! Sentences of comments have a thing as subject, as far as a program can tell: by their first word.
+//! Sentences of comments, and names of functions, have a thing as subject, as far as a program can tell: by their words.
 
 /// First words that name no thing.
 const REFUSED: &[&str] = &[
@@ -17,10 +17,13 @@ const REFUSED: &[&str] = &[
     "Anyone",
 ];
 
-/// Checks the lines of a Rust source that are comments.
+/// Checks a Rust source's comments and names of functions.
 pub(super) fn check(path: &str, text: &str) -> Vec<String> {
     let (mut breaches, mut begins) = (Vec::new(), true);
     for (number, line) in text.lines().enumerate() {
+        if let Some(word) = function(line).and_then(refused_in) {
+            breaches.push(format!("{path}:{}: a function's name says `{word}`; name the thing", number + 1));
+        }
         let comment = comment(line);
         begins |= comment.is_empty() || comment.starts_with("- ");
         for word in comment.split_whitespace().filter(|word| word.contains(char::is_alphanumeric)) {
@@ -33,6 +36,25 @@ pub(super) fn check(path: &str, text: &str) -> Vec<String> {
         begins |= comment.starts_with('#');
     }
     breaches
+}
+
+/// The name of the function that a line declares.
+fn function(line: &str) -> Option<&str> {
+    let declared = line.trim_start();
+    let behind = declared.strip_prefix("fn ").or_else(|| declared.split_once(" fn ").map(|(_, behind)| behind))?;
+    if declared.starts_with("//") || declared.split(" fn ").next().is_some_and(|before| before.contains('"')) {
+        return None;
+    }
+    behind.split(|c: char| !c.is_alphanumeric() && c != '_').next()
+}
+
+/// The word of a name that names no thing. `what` may be an object: `says_what_is_missing`.
+fn refused_in(name: &str) -> Option<&str> {
+    let is_refused = |word: &str| REFUSED.iter().any(|refused| refused.eq_ignore_ascii_case(word));
+    name.split('_')
+        .enumerate()
+        .find(|(at, word)| is_refused(word) && (*at == 0 || *word != "what"))
+        .map(|(_, word)| word)
 }
 
 /// The text of a comment's line; empty for any other line.
@@ -62,5 +84,8 @@ mod tests {
         check("// Clients know\n// What and who they are.", &[]);
         check("// `What` is a type. A client who waits sleeps.", &[]);
         check("let a = \"// Who waits sleeps.\";", &[]);
+        check("fn who_waits_sleeps() {}\n    pub(crate) async fn nobody_sleeps<T>() {}", &[1, 2]);
+        check("fn what_is_wrong() {}\nfn errors_say_what_is_wrong() {}\nfn a_client_who_waits() {}", &[1, 3]);
+        check("fn whole() {}\n// A call of fn who_waits().\nlet a = \"pub fn who_waits\";", &[]);
     }
 }

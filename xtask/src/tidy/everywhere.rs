@@ -392,7 +392,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_shipped_is_what_is_measured() {
+    fn shipped_builds_must_match_measured_builds() {
         let shipped =
             "[profile.dist]\ninherits = \"release\"\nopt-level = 3\nlto = \"fat\"\ndebug = \"line-tables-only\"\n";
         check(&[("Cargo.toml", shipped)], &[]);

@@ -236,7 +236,7 @@ mod tests {
     const GET: &[u8] = b"\x10\x81\x00\x01\x05\xff\x01\x02\x90\x01\x62\x01\x80\x00";
 
     #[test]
-    fn what_is_written_is_read() {
+    fn captured_packets_survive_a_round_trip() {
         let ways = [("192.0.2.1:3610", "224.0.23.0:3610"), ("[fe80::1]:50000", "[ff02::1]:3610")]
             .map(|(from, to)| (from.parse().unwrap(), to.parse().unwrap()));
         let time = Moment(Duration::from_micros(1_700_000_000_123_456));

@@ -78,7 +78,7 @@ impl Directory {
     }
 
     /// The node that was last known at an address.
-    pub(crate) fn who_was(&self, addr: NodeAddr) -> Option<&Name> {
+    pub(crate) fn last_known_name(&self, addr: NodeAddr) -> Option<&Name> {
         self.at.get(&addr)
     }
 

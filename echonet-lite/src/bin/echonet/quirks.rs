@@ -201,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_read_names_its_line() {
+    fn quirk_parse_errors_name_the_line() {
         for line in [
             "16\t0130\tbroken\tBE",
             "*\t0130\trange\tB3 31 10",

@@ -126,7 +126,7 @@ fn a_new_node_at_a_known_address_has_nothing_of_the_old_one() {
 }
 
 #[test]
-fn what_is_for_one_node_only_reaches_no_other() {
+fn requests_for_one_node_reach_no_other_node() {
     let write = [(0x80, &[0x30][..])];
     let request = |table: &mut Table, id| {
         let request = Request::set(LIGHT, &write).only_to(id);
@@ -167,7 +167,7 @@ fn what_is_for_one_node_only_reaches_no_other() {
 }
 
 #[test]
-fn what_waits_for_its_turn_while_nodes_swap_is_given_up() {
+fn queued_writes_fail_when_nodes_swap_addresses() {
     let mut table = two_lights();
     let id = known(&table, NODE).unwrap();
     // A question that is not answered yet holds everything else up.
@@ -188,7 +188,7 @@ fn what_waits_for_its_turn_while_nodes_swap_is_given_up() {
 }
 
 #[test]
-fn a_write_that_is_sent_again_asks_again_who_is_there() {
+fn retransmitted_writes_recheck_the_node_identity() {
     let light = LIGHT.class_code();
     let repeatable_writes = vec![(light, crate::wire::PropertySet::of(&[0x80]))];
     let mut table = Table::new(Config { repeatable_writes, ..Config::new(1) });

@@ -78,7 +78,7 @@ fn nodes_that_turn_up_do_not_push_out_those_that_answered() {
 }
 
 #[test]
-fn forged_sources_silence_nobody() {
+fn forged_source_addresses_do_not_suppress_notifications() {
     for interview in [Interview::Nothing, Interview::Everything] {
         let mut table = Table::new(Config { interview, ..Config::new(1) });
         table.controller.request(table.now, node(NODE), &Request::get(LIGHT, &[0x80])).unwrap();
@@ -103,7 +103,7 @@ fn forged_sources_silence_nobody() {
 }
 
 #[test]
-fn news_that_nobody_takes_are_dropped_and_counted() {
+fn the_oldest_unread_events_are_dropped_and_counted() {
     let mut table = Table::new(Config { max_events: 3, ..quiet() });
     table.comes(NODE, "0001 0EF001 0EF001 73 01 D5 04 01 029001");
     table.told();
@@ -115,7 +115,7 @@ fn news_that_nobody_takes_are_dropped_and_counted() {
 }
 
 #[test]
-fn memory_is_bounded_whatever_comes() {
+fn controller_memory_stays_bounded_under_random_messages() {
     let config = Config { max_nodes: 16, max_requests: 16, max_objects: 16, max_events: 16, ..Config::new(1) };
     let mut table = Table::new(config);
     let mut random = 1u64;

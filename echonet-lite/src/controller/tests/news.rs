@@ -61,7 +61,7 @@ fn interview(table: &mut Table, answers: &[(&str, &str)]) {
 }
 
 #[test]
-fn what_is_found_is_interviewed() {
+fn discovered_nodes_are_interviewed() {
     let mut table = Table::new(Config::new(1));
     let search = table.controller.discover(table.now).unwrap();
     assert_eq!(table.sent(), ["all 0001 C0EF0016202D6008300"]);

@@ -68,7 +68,7 @@ fn slow_classes_get_their_time() {
 }
 
 #[test]
-fn nobody_waits_behind_a_node_that_answers_nothing() {
+fn requests_to_a_silent_node_fail_early() {
     let mut table = Table::quiet();
     let ids: Vec<_> = (0..5).map(|_| table.request(&Request::get(LIGHT, &[0x80])).index()).collect();
     let start = table.now;

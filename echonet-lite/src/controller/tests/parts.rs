@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn what_a_node_cannot_answer_at_once_is_asked_in_parts() {
+fn requests_are_split_to_fit_a_nodes_limit() {
     let mut table = Table::quiet();
     table.request(&Request::get(LIGHT, &[0x80, 0x81, 0x82, 0x83, 0xB0]));
     assert_eq!(table.sent(), ["192.0.2.7 0001 C02900162058000810082008300B000"]);
@@ -50,7 +50,7 @@ fn repetitions_ask_for_less() {
 }
 
 #[test]
-fn what_was_refused_is_not_asked_again_for_a_while() {
+fn refused_properties_are_skipped_for_ten_minutes() {
     let mut table = Table::quiet();
     let request = Request::get(LIGHT, &[0x80, 0xB5]);
     let refuse = |table: &mut Table, request: &Request<'_>, tid: &str| {

@@ -560,7 +560,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_kernel_does_not_cut_goes_one_by_one() {
+    fn datagrams_go_singly_without_kernel_segmentation() {
         const PORT: u16 = 13_650;
         let addresses = [[127, 0, 65, 1], [127, 0, 65, 2]].map(IpAddr::from);
         let plan = Plan {

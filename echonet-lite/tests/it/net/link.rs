@@ -306,7 +306,7 @@ fn stranger(machines: &Machines) -> &'static str {
 }
 
 #[test]
-fn who_is_not_near_gets_no_answer_or_a_short_one() {
+fn off_link_senders_get_no_or_short_answers() {
     for reach in [Reach::Near, Reach::Everywhere] {
         let Some(machines) = Machines::new() else { return };
         let stranger = stranger(&machines);

@@ -29,7 +29,7 @@ impl Log for Kept {
 }
 
 #[test]
-fn what_is_no_message_is_logged_with_its_sender() {
+fn malformed_datagrams_are_logged_with_their_sender() {
     const PORT: u16 = 13_661;
     let (ours, theirs) = (Ipv4Addr::new(127, 0, 97, 1), Ipv4Addr::new(127, 0, 97, 2));
     log::set_logger(&KEPT).unwrap();

@@ -237,7 +237,7 @@ fn answers_of_one_turn_arrive_whole_and_in_order() {
 }
 
 #[test]
-fn who_only_listens_takes_nothing_from_a_device() {
+fn a_listen_only_endpoint_steals_no_requests() {
     const PORT: u16 = 13_614;
     run(async {
         let builder = || Endpoint::builder().port(PORT).ipv6(false);
@@ -332,7 +332,7 @@ fn a_held_port_is_named_with_the_way_to_its_holder() {
 }
 
 #[test]
-fn what_does_not_exist_is_named() {
+fn bind_errors_name_the_missing_interface_or_address() {
     let error = Endpoint::builder().wait(false).interface("nowhere0").bind_blocking().unwrap_err();
     assert!(error.to_string().contains("nowhere0"), "{error}");
     let address: IpAddr = "192.0.2.254".parse().unwrap();

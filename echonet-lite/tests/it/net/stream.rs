@@ -100,7 +100,7 @@ fn many_messages_in_one_piece_are_answered_in_order() {
 }
 
 #[test]
-fn what_is_no_message_ends_the_connection_and_nothing_else() {
+fn a_malformed_message_closes_only_its_connection() {
     let mut device = device(3, 13_621);
     let mut other = connected(&mut device, 3, 13_621);
     for bad in [&b"GET / HTTP/1.1\r\n\r\n"[..], b"\x10\x81\0\0\0\0\0\0\0\0\x62\0", b"\x10\x83"] {

@@ -420,7 +420,7 @@ mod tests {
 
     /// However a request is cut in pieces, the envelopes before the one that is too much pass.
     #[test]
-    fn what_passes_by_is_bounded() {
+    fn only_envelopes_within_bounds_pass() {
         let check = |takes_many, lengths: &[usize], expected: Option<(usize, Code)>| {
             let messages: Vec<Bytes> = lengths.iter().map(|length| envelope(0, &vec![7; *length].into())).collect();
             let all = messages.concat();

@@ -84,7 +84,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_packed_is_unpacked_within_its_bound() {
+    fn compressed_messages_are_decompressed_up_to_a_limit() {
         for coding in [Coding::Gzip, Coding::Zstd] {
             let plain = b"again and again and again and again".repeat(100);
             let packed = coding.pack(&plain).unwrap();

@@ -545,7 +545,7 @@ mod tests {
     }
 
     #[test]
-    fn whatever_comes_is_looked_at() {
+    fn random_streams_are_bounded_or_refused() {
         let (mut state, mut ends) = (1_u64, [0; 5]);
         for round in 0..20_000 {
             let mut random = || {

@@ -208,7 +208,7 @@ mod tests {
 
     /// Bytes that are no section, or end within a field, are read as far as they go, for h3 refuses them.
     #[test]
-    fn what_cannot_be_read() {
+    fn truncated_and_malformed_sections_pass_to_h3() {
         let whole = section(&[&literal(":method", "GET"), &literal("accept", "*/*"), &[0xc1]]);
         for length in 0..whole.len() {
             assert!(is_request(&whole[..length]), "{length}");

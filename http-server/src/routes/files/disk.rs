@@ -377,7 +377,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_grows_or_shrinks_is_read_up_to_where_it_ended() {
+    async fn resized_files_are_read_to_the_shorter_length() {
         let (path, content) = file("grows");
         let disk = Disk::default();
         let mut opened = Backend::open(&disk, path.clone()).await.unwrap();

@@ -510,7 +510,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_done_is_refused() {
+    fn unsupported_ghz_options_are_refused() {
         #[track_caller]
         fn check(words: &str, expected: &str) {
             assert_eq!(ghz(words).words().unwrap_err().to_string(), expected);

@@ -260,7 +260,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_named() {
+    fn request_parse_errors_name_the_cause() {
         #[track_caller]
         fn check(text: &str, expected: &str) {
             assert_eq!(text.parse::<Operation>().unwrap_err(), expected);

@@ -175,7 +175,7 @@ fn a_mix_keeps_its_proportion() {
 }
 
 #[test]
-fn what_cannot_be_run_is_refused() {
+fn empty_request_lists_and_oversized_windows_are_refused() {
     let get: Operation = "get 013001 80".parse().unwrap();
     let never = Operation { weight: 0, ..get.clone() };
     let nothing = "nothing is asked: expected at least one request with a weight of 1 or more";

@@ -144,7 +144,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_slow_stream_holds_up_nobody() {
+    fn a_slow_stream_does_not_block_new_streams() {
         let mut streams: Streams<()> = Streams::new();
         let slow = streams.open(7, 0).id;
         let mut last = slow;

@@ -159,7 +159,7 @@ const ENDS: u8 = flag::END_STREAM | flag::END_HEADERS;
 const OK: &[u8] = &[0x88];
 
 #[test]
-fn the_client_says_who_it_is() {
+fn the_client_opens_with_preface_and_settings() {
     let mut client = Client::new();
     assert!(client.out.starts_with(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"));
     let frames: Vec<_> = client.sent().into_iter().map(|(kind, flags, stream, _)| (kind, flags, stream)).collect();
@@ -344,7 +344,7 @@ fn requests_end_in_time_or_with_the_connection() {
 }
 
 #[test]
-fn what_is_not_the_protocol_ends_the_connection() {
+fn http2_protocol_errors_end_the_connection() {
     #[track_caller]
     fn check(input: &[u8], failure: Failure, example: &str) {
         let mut client = Client::open(&[]);

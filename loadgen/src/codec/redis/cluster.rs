@@ -422,7 +422,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_sent_waits_for_the_login() {
+    fn requests_wait_for_the_login_reply() {
         let cluster = cluster(&Login { resp3: true, ..Login::default() });
         let mut connection = cluster.connect_to(0, 1);
         cluster.place(&mut connection, &drawn(&cluster).1);

@@ -370,7 +370,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_the_protocol_ends_the_connection() {
+    fn resp_protocol_errors_end_the_connection() {
         #[track_caller]
         fn check(answer: &str, example: &str) {
             let redis = redis(&["PING"], false);

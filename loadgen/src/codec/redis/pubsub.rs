@@ -421,7 +421,7 @@ mod tests {
     }
 
     #[test]
-    fn what_arrives_otherwise_is_told() {
+    fn wrong_and_unexpected_messages_are_reported() {
         let pubsub = pubsub(1, 1, Login { resp3: true, ..Login::default() });
         let (mut subscriber, mut tally) = (pubsub.connect(0), tally());
         assert_eq!(pubsub.room(&pubsub.connect(1)), 0);

@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_map_is_refused() {
+    fn malformed_slot_maps_are_refused() {
         #[track_caller]
         fn check(found: Result<Vec<SlotRange>, String>, expected: &str) {
             assert_eq!(found.unwrap_err(), expected);

@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_reply_is_refused() {
+    fn malformed_replies_are_refused() {
         for input in ["?\r\n".to_owned(), ":x\r\n".to_owned(), "*x\r\n".to_owned(), "*1\r\n".repeat(20)] {
             assert!(Value::parse(input.as_bytes()).is_err(), "{input}");
         }

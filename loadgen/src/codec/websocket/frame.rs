@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn what_no_server_says_is_refused() {
+    fn invalid_server_frames_are_refused() {
         assert_eq!(Header::parse(&[0x81, 0x80]), Err("a frame that is not masked"));
         assert_eq!(Header::parse(&[0xc1, 0]), Err("a frame without extensions"));
         assert_eq!(Header::parse(&[0x83, 0]), Err("a frame of a kind that is known"));

@@ -95,7 +95,7 @@ fn pings_and_farewells_are_answered() {
 }
 
 #[test]
-fn what_is_not_the_protocol_ends_the_connection() {
+fn websocket_protocol_errors_end_the_connection() {
     #[track_caller]
     fn check(answer: &[u8], example: &str) {
         let websocket = websocket("{value}", true);
@@ -128,7 +128,7 @@ fn a_key_is_accepted_as_the_specification_says() {
 }
 
 #[test]
-fn what_cannot_be_sent_is_refused() {
+fn invalid_headers_paths_and_templates_are_refused() {
     let subjects = websocket("", false).subjects;
     #[track_caller]
     fn check(subjects: &Subjects, path: &str, header: (&str, &str), message: &str, expected: &str) {

@@ -98,7 +98,7 @@ const ROWS: &[Row] = &[
 ];
 
 #[test]
-fn what_opening_costs_is_told_and_counted() {
+fn connection_setup_is_reported_and_part_of_latency() {
     check(ROWS);
 }
 

@@ -12,7 +12,7 @@ use crate::park::{Park, model};
 /// A client that waits for the disk wakes when its data is there, although it checks without a lock. Its worker wakes it; without a worker,
 /// the thread that releases it does so at once.
 #[test]
-fn nobody_waits_for_what_is_on_the_disk() {
+fn clients_wake_once_their_data_is_durable() {
     model(|| {
         let (waiters, durable) = (Arc::new(Waiters::default()), Arc::new(AtomicU64::new(0)));
         let workers = Arc::new(Workers::default());
@@ -52,7 +52,7 @@ fn nobody_waits_for_what_is_on_the_disk() {
 
 /// A call that awaits clients learns of the last one exactly once: from the client or by itself.
 #[test]
-fn the_last_who_is_awaited_says_so() {
+fn the_last_awaited_client_is_reported_exactly_once() {
     model(|| {
         let waiters = Arc::new(Waiters::default());
         let clients = [(), ()].map(|()| {
@@ -82,7 +82,7 @@ fn catch_up(said: &AtomicU64, written: &AtomicU64, pen: &Mutex<()>, waiters: &Wa
 
 /// A thread that does not get the pen is woken by the one that has it.
 #[test]
-fn whoever_has_the_pen_writes_for_those_who_come_meanwhile() {
+fn the_pen_holder_writes_for_waiting_threads() {
     model(|| {
         let shared = Arc::new((AtomicU64::new(0), AtomicU64::new(0), Mutex::new(()), Waiters::default()));
         let clients: Vec<_> = [(), (), ()]

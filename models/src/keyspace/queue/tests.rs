@@ -107,6 +107,6 @@ fn a_writer_is_not_passed_for_ever() {
 }
 
 #[test]
-fn nobody_sleeps_for_ever() {
+fn two_writers_and_two_readers_all_finish() {
     model(|| scene(2));
 }

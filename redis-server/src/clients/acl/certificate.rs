@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_cut_short_has_no_names() {
+    fn truncated_certificates_have_no_names() {
         let whole = certificate(&[(DnType::CommonName, "bob")], &["urn:a"]);
         for end in 0..whole.len() {
             for field in [NameField::CommonName, NameField::Uri] {

@@ -109,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_words_of_key_specifications_need() {
+    fn key_specification_flags_map_to_permissions() {
         let check = |flags: &str, read: bool, write: bool| {
             assert_eq!(Permission::needed(flags), Permission { read, write }, "{flags}");
         };

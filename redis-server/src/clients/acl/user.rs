@@ -290,7 +290,7 @@ mod tests {
 
     /// The description of any user defines the same user again, so that a file neither loses nor adds anything.
     #[test]
-    fn what_is_told_back_makes_the_same_user() {
+    fn user_descriptions_recreate_the_same_user() {
         let mut seed = 11_u64;
         let mut random = |below: usize| {
             seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);

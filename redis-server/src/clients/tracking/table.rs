@@ -160,7 +160,7 @@ mod tests {
 
     /// A key that nobody has read needs no lock, whoever tracks others.
     #[test]
-    fn changes_of_keys_that_nobody_has_read_take_no_lock() {
+    fn changes_of_untracked_keys_take_no_lock() {
         let table = Table::default();
         table.add(b"read", 1, |_| true);
         let held: Vec<_> = table.shards.iter().map(lock).collect();

@@ -58,7 +58,7 @@ impl Machine {
         if now >= self.next_period {
             self.next_period = now + if self.manual.is_under_way() { HURRIED } else { PERIOD };
             self.look_after_links(now);
-            self.ping_somebody(now);
+            self.ping_longest_silent_candidate(now);
             let orphans = self.look_after_nodes(now);
             if self.nodes.myself().is_replica() {
                 self.leave_chain();

@@ -27,7 +27,7 @@ const MAX_FORGOTTEN: usize = 64;
 
 impl Machine {
     /// Once a second one by chance is asked, or rather the one that has been silent for longest of some by chance.
-    pub(super) fn ping_somebody(&mut self, now: Millis) {
+    pub(super) fn ping_longest_silent_candidate(&mut self, now: Millis) {
         self.periods += 1;
         if !self.periods.is_multiple_of(CHANCE_PERIODS) {
             return;

@@ -110,7 +110,7 @@ fn of_each_kind() -> Vec<(Kind, Vec<u8>)> {
 }
 
 #[test]
-fn what_is_written_is_read() {
+fn written_packets_parse_to_the_same_fields() {
     for (kind, bytes) in of_each_kind() {
         let packet = Packet::parse(&bytes).unwrap_or_else(|| panic!("{kind:?} is no packet"));
         assert_eq!(length(bytes.first_chunk().unwrap()), Some(bytes.len()));
@@ -164,7 +164,7 @@ fn a_wrong_length_is_no_packet() {
 }
 
 #[test]
-fn what_is_wrong_is_no_packet() {
+fn malformed_packets_are_refused() {
     let check = |at: usize, value: &[u8]| {
         let mut bytes = genuine_meet();
         bytes[at..at + value.len()].copy_from_slice(value);

@@ -413,7 +413,7 @@ fn slots_that_move_lose_no_write() {
 
 /// A source that has slept hears the target first, which has taken the slots and passed most of them on.
 #[test]
-fn slots_that_were_passed_on_are_not_served_by_who_let_them_go() {
+fn a_resumed_source_does_not_serve_released_slots() {
     check(3363..3364);
 }
 

@@ -81,12 +81,12 @@ mod tests {
     }
 
     #[test]
-    fn others_are_waited_for_while_somebody_comes() {
+    fn gathering_continues_while_clients_arrive() {
         check(2000, &[(0, 1, Some(500)), (200, 1, Some(300)), (300, 9, Some(500)), (799, 9, Some(1)), (800, 9, None)]);
     }
 
     #[test]
-    fn nobody_is_waited_for_longer_than_the_disk_takes() {
+    fn gathering_lasts_no_longer_than_the_last_write() {
         check(400, &[(0, 1, Some(100)), (90, 2, Some(100)), (180, 3, Some(100)), (350, 4, Some(50)), (400, 5, None)]);
         check(0, &[(0, 1, None)]);
     }

@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn who_has_been_woken_has_not_come_again_before_there_is_something_new() {
+    fn clients_with_safe_offsets_are_not_added() {
         let (waiters, clients) = (Waiters::default(), clients(2));
         let add = |offset| waiters.add(&clients[0], offset, || offset <= 20);
         assert!(!waiters.await_all(1));
@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn the_last_of_those_who_are_awaited_says_so() {
+    fn the_last_awaited_client_completes_the_wait() {
         let (waiters, clients) = (Waiters::default(), clients(4));
         let add = |at: usize| waiters.add(&clients[at], 1, nothing);
         assert_eq!(add(0), Some(false), "nobody is awaited");

@@ -70,7 +70,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn one_server_has_it_whatever_is_written() {
+    fn the_nodes_file_stays_locked_across_rewrites() {
         let folder = std::env::temp_dir().join(format!("nodes-file-{}", std::process::id()));
         fs::create_dir_all(&folder).unwrap();
         let path = folder.join("nodes.conf");

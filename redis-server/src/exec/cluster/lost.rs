@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn what_comes_behind_the_removal_stays() {
+    fn keys_added_after_a_slot_removal_stay() {
         let (instance, lost) = (node(), LostSlots::default());
         let slots: SlotSet = [SLOT].into_iter().collect();
         let keys = || instance.database(0).keys_in_slot(SLOT);

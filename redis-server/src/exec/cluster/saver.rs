@@ -123,7 +123,7 @@ mod tests {
 
     /// The write of a text takes as long as the test likes. Others neither wait for it nor are taken for written.
     #[test]
-    fn nobody_waits_for_a_write_but_those_who_ask_to() {
+    fn a_hanging_write_does_not_block_save_requests() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("nodes.conf");
         let (file, _) = NodesFile::open(&path).unwrap();

@@ -617,7 +617,7 @@ mod tests {
 
     /// All windows look at the pause, the holds and the services.
     #[test]
-    fn what_connections_write_has_cache_lines_of_its_own() {
+    fn connection_state_causes_no_false_sharing() {
         assert_apart!(Instance, clients);
         assert_apart!(Instance, counts);
         assert_apart!(Instance, client_memory);

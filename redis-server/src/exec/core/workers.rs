@@ -282,7 +282,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_waits_for_himself_or_for_long() {
+    fn turns_skip_the_calling_worker_and_time_out() {
         let workers = Workers::with(Duration::ZERO);
         let _me = workers.join();
         assert!(workers.give_turns(1));

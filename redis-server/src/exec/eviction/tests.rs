@@ -75,7 +75,7 @@ fn those_go_first_that_deserve_it_most() {
 }
 
 #[test]
-fn random_policies_spare_nobody() {
+fn random_policies_evict_young_and_old_keys_alike() {
     let far = now_ms() + 1_000_000_000;
     for (policy, expire_at) in [("allkeys-random", None), ("volatile-random", Some(far))] {
         let worker = worker(policy);
@@ -117,7 +117,7 @@ fn every_database_gives() {
 }
 
 #[test]
-fn who_was_used_in_the_meantime_stays() {
+fn stale_pool_entries_do_not_stop_eviction() {
     let worker = worker("allkeys-lru");
     fill(&worker, 0, |number| (None, last_used(number)));
     // Fills the pool with old keys.

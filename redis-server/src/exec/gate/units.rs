@@ -124,7 +124,7 @@ mod tests {
     const LONG: Duration = Duration::from_secs(60);
 
     #[test]
-    fn who_waits_for_others_lends_to_them_what_they_want() {
+    fn a_waiting_holder_lends_to_one_command() {
         let units = Units::default();
         let (begin, began) = mpsc::channel();
         let (end, ended) = mpsc::channel();
@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn who_runs_a_unit_lends_nothing() {
+    fn a_running_unit_lends_nothing() {
         let units = Units::default();
         let unit = units.lock();
         assert!(units.borrow_within(SHORT).is_none());

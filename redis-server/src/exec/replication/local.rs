@@ -96,7 +96,7 @@ mod tests {
 
     /// A command that has a key's lock notes it, while keys are looked at whose time may be over.
     #[test]
-    fn who_notes_a_key_waits_for_nobody() {
+    fn note_does_not_deadlock_with_expire() {
         let instance = Arc::new(Instance::new(Arc::new(Config::default()), &crate::commands::TABLE));
         let local = Arc::new(LocalKeys::default());
         local.note(0, b"key");

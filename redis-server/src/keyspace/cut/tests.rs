@@ -161,7 +161,7 @@ impl World {
 }
 
 #[test]
-fn a_snapshot_shows_the_moment_of_the_cut_whatever_happens_while_it_is_made() {
+fn a_snapshot_shows_the_databases_at_its_cut() {
     for seed in 0..300 {
         let (hasher, cut) = (RandomState::default(), Arc::<Cut>::default());
         let database = || Database::new(4, hasher.clone()).with_cut(Arc::clone(&cut));

@@ -75,7 +75,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_freed_later_does_not_wait() {
+    fn newly_freed_memory_resets_the_pause() {
         let mut excess = Excess::default();
         (0..100).for_each(|_| _ = excess.look(100 * MB, 200 * MB));
         assert_eq!(excess.look(99 * MB, 200 * MB), Wanted::Nothing);

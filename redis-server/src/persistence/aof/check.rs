@@ -145,7 +145,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_can_be_kept() {
+    fn check_keeps_whole_units_before_a_fault() {
         const SET: &str = "*3\r\n$3\r\nSET\r\n$1\r\nk\r\n$1\r\nv\r\n";
         const MULTI: &str = "*1\r\n$5\r\nMULTI\r\n";
         const EXEC: &str = "*1\r\n$4\r\nEXEC\r\n";

@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_manifest() {
+    fn malformed_manifests_are_refused() {
         let incr = "file a.1.incr.aof seq 1 type i\n";
         check("", "Found an empty AOF manifest");
         check("\n", INVALID);

@@ -151,7 +151,7 @@ fn runs_and_literals_are_expanded() {
 }
 
 #[test]
-fn what_is_compressed_is_expanded() {
+fn compressed_text_expands_to_the_original() {
     let mut compressor = Compressor::default();
     let mut rng = crate::types::testing::Rng::new(8);
     for round in 0..2000 {

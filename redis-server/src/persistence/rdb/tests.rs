@@ -180,7 +180,7 @@ fn fields_expire_in_what_both_forks_read() {
 }
 
 #[test]
-fn what_producers_have_added_stands_before_their_stream() {
+fn producer_notes_precede_and_require_a_stream() {
     let mut stream = Stream::default();
     stream.log.append(StreamId { ms: 5, seq: 0 }, [(&b"f"[..], &b"v"[..])].into_iter(), StreamLimits::default());
     let mut known = Idempotence::new(IdmpLimits::new(7, 8).unwrap());
@@ -334,7 +334,7 @@ fn a_consumer_that_was_given_nothing_stays_so() {
 
 /// A restored value can be used: no command panics, whatever its content.
 #[test]
-fn what_is_restored_can_be_used() {
+fn restored_damaged_values_cause_no_panic() {
     let mut session = session(&["--enable-debug-command", "yes"]);
     let mut use_value = |bytes: &[u8]| {
         let is_restored = makes(&mut session, bytes);
@@ -437,7 +437,7 @@ fn cut_records(file: &[u8], piece: usize, checks: bool) -> Result<Vec<Seen>, Fau
 }
 
 #[test]
-fn what_is_cut_is_what_is_decoded() {
+fn cut_records_equal_directly_decoded_records() {
     for file in [file(WriteOptions { compress: true, ..WriteOptions::default() }), small_file()] {
         assert_eq!(cut_records(&file, 1, true), records(&file, 1, true));
     }

@@ -49,7 +49,7 @@ fn sparse_forms_are_those_of_their_registers() {
 }
 
 #[test]
-fn what_is_corrupt_is_found() {
+fn corrupt_hyperloglogs_are_detected_without_panics() {
     let mut rng = Rng::new(9);
     for _ in 0..2000 {
         let mut bytes = empty();

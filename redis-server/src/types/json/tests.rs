@@ -83,7 +83,7 @@ fn of_many_members_with_one_name_the_last_counts() {
 }
 
 #[test]
-fn what_is_no_document_is_refused_with_its_place() {
+fn malformed_documents_are_refused_with_their_position() {
     let cases = [
         ("", "expected a value at byte 0 of the JSON text, found its end"),
         ("{bad}", "expected a string or '}' at byte 1 of the JSON text, found 'b'"),
@@ -187,7 +187,7 @@ fn paths_lead_to_values() {
 }
 
 #[test]
-fn what_is_no_path_is_refused_with_its_place() {
+fn malformed_paths_are_refused_with_their_position() {
     let cases = [
         ("$[", "path '$[ ---->>>> ': expected a place, a slice, a name in quotes, '*' or '?' at byte 2"),
         ("", "path '$. ---->>>> ': expected a name, '*' or '[' at byte 2"),
@@ -266,7 +266,7 @@ fn filters_in_filters_take_little_of_a_stack() {
 }
 
 #[test]
-fn equal_whatever_the_order_of_members() {
+fn equality_ignores_the_order_of_object_members() {
     let check = |one: &str, other: &str, expected: bool| {
         assert_eq!(json(one).root() == json(other).root(), expected, "{one} {other}");
     };

@@ -271,7 +271,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_told_is_known_again() {
+    fn producer_records_round_trip() {
         let mut known = Idempotence::new(limits(100, 3));
         for (pid, iid, ms) in [(b"p", b"1", 1), (b"q", b"1", 2), (b"p", b"2", 3)] {
             known.add(pid, iid, id(ms), 5);
@@ -283,7 +283,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_is_refused() {
+    fn invalid_producer_records_are_refused() {
         let record = |pid, iid| IdmpRecord { pid, iid, id: id(1), since: 1 };
         let (p, one, two): (&[u8], &[u8], &[u8]) = (b"p", b"1", b"2");
         let cases: [&[IdmpRecord<'_>]; 4] = [

@@ -159,7 +159,7 @@ fn a_target_that_refuses_leaves_the_primary_what_it_was() {
 }
 
 #[test]
-fn what_is_refused_is_refused_in_the_genuine_words() {
+fn failover_errors_match_the_genuine_server() {
     let Some(mut genuine) = Genuine::start(&[]) else { return };
     let server = primary(&[]);
     let mut client = server.connect();

@@ -140,7 +140,7 @@ fn a_restarted_primary_takes_its_replicas_back() {
 
 /// A server that ends waits for replicas that have not got everything, and writes wait with it; SHUTDOWN ABORT takes that back.
 #[test]
-fn who_ends_waits_for_lagging_replicas() {
+fn shutdown_waits_for_lagging_replicas() {
     let port = test_peers::free_port().to_string();
     let settings = [("port", &*port), ("save", "3600 1"), ("repl-diskless-sync-delay", "0")];
     let mut first = Process::start("lagging", &settings);

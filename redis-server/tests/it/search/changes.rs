@@ -100,7 +100,7 @@ fn restored_values() {
 
 /// A query does not find what has expired, whether it was removed or not.
 #[test]
-fn what_has_expired_is_not_found() {
+fn expired_keys_and_fields_are_not_found() {
     let server = Server::start();
     let client = &mut server.connect();
     for active in ["1", "0"] {

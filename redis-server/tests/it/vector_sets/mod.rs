@@ -156,7 +156,7 @@ fn names_come_in_order_and_at_random() {
 
 /// As in Redis, a vector set has no events of its own; what watches its key is told.
 #[test]
-fn changes_are_seen_by_those_who_watch() {
+fn only_effective_changes_fail_watching_transactions() {
     let server = crate::support::server::Server::start();
     let (mut one, mut other) = (server.connect(), server.connect());
     one.ask("VADD k VALUES 2 1 2 a");

@@ -87,7 +87,7 @@ impl Bridge<'_> {
             let lent: Vec<_> = command.writes.iter().map(|(epc, edt)| (*epc, edt.as_slice())).collect();
             let request = Request::set(command.eoj, &lent).only_to(id);
             // Of a node that may be gone from here the answer is not waited for as long as a slow one may take.
-            let failure = if has_other && !says_who_it_is(&endpoint, addr, id).await {
+            let failure = if has_other && !node_answers_at(&endpoint, addr, id).await {
                 Some(WriteFailure::Elsewhere("the node does not answer at this address".to_owned()))
             } else {
                 match endpoint.request(addr, &request).await {
@@ -195,7 +195,7 @@ impl Bridge<'_> {
 }
 
 /// The node answers at this address within the time that a command waits for a node: true if so.
-async fn says_who_it_is(endpoint: &Endpoint, addr: NodeAddr, id: NodeId) -> bool {
+async fn node_answers_at(endpoint: &Endpoint, addr: NodeAddr, id: NodeId) -> bool {
     let request = Request::get(Eoj::NODE_PROFILE, &[0x82]).fresh().only_to(id).timeout(FOUND);
     endpoint.request(addr, &request).await.is_ok()
 }

@@ -197,7 +197,7 @@ mod tests {
 
     /// Names say what is cumulative; the tables here have the codes.
     #[test]
-    fn what_is_cumulative_counts_up_and_nothing_else() {
+    fn only_cumulative_quantities_are_total_increasing() {
         let mut counted = 0;
         for class in class::all() {
             for spec in class.all_properties() {

@@ -169,7 +169,7 @@ impl Bridge<'_> {
             }
             Event::NodeReplaced(addr) => self.replaced(addr),
             Event::NodeLost(addr) => {
-                let at_another = self.directory.who_was(addr).cloned();
+                let at_another = self.directory.last_known_name(addr).cloned();
                 match self.directory.lost(addr) {
                     Some(name) => self.say_available(&name, OFFLINE),
                     None => at_another.iter().for_each(|name| self.carry_out_waiting(name)),

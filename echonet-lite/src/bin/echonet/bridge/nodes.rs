@@ -109,7 +109,7 @@ impl Bridge<'_> {
     /// Another node may have an address since: its answers are not taken until it has told its identity.
     pub(super) fn doubt(&mut self, addr: NodeAddr) {
         self.directory.doubt(addr);
-        if let Some(name) = self.directory.who_was(addr).cloned() {
+        if let Some(name) = self.directory.last_known_name(addr).cloned() {
             self.plan(&name, Eoj::NODE_PROFILE, Group::Identity, DOUBTED);
         }
     }

@@ -358,7 +358,7 @@ mod tests {
     }
 
     #[test]
-    fn what_can_only_be_written_is_an_action() {
+    fn write_only_properties_become_actions() {
         let sensor = device("gasLeakSensor", &[0xB1], &[0xBF]);
         let description = sensor.description();
         assert_eq!(description["actions"]["reset"]["schema"], json!({}));

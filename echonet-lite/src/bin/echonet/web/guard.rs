@@ -175,7 +175,7 @@ mod tests {
     use axum::body::Body;
 
     #[test]
-    fn who_is_served() {
+    fn only_allowed_hosts_origins_and_tokens_are_served() {
         let check = |token: Option<&str>, method: &str, path: &str, headers: &[(&str, &str)], expected: u16| {
             let guard = Guard { hosts: vec!["home.example".to_owned()], token: token.map(str::to_owned) };
             let mut request = axum::http::Request::builder().method(method).uri(path);

@@ -247,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_due_is_read_once() {
+    fn due_properties_are_sampled_once_per_interval() {
         let mut histories = Histories::new();
         let now = Instant::now();
         assert_eq!(histories.next(), None);

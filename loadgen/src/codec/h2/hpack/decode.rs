@@ -230,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_hpack_is_refused() {
+    fn malformed_hpack_blocks_are_refused() {
         #[track_caller]
         fn check(block: &str, expected: Invalid) {
             assert_eq!(Decoder::new().decode(&bytes(block), |_, _| ()), Err(expected));

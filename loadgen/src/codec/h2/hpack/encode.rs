@@ -233,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_fit_into_the_table_stays_out() {
+    fn oversized_fields_stay_out_of_the_table() {
         let fields = [Field::shared("x-long", vec![b'x'; 5000]), Field::shared("x-short", "y")];
         let block = Block::new(&fields);
         assert_eq!(block.table_size, 7 + 1 + 32);

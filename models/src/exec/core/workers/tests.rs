@@ -5,7 +5,7 @@ use crate::park::{Park, model};
 
 /// A sleeping worker wakes for a request, and the asking thread goes on: here no patience ends.
 #[test]
-fn nobody_who_is_asked_sleeps_on() {
+fn requests_wake_sleeping_workers() {
     model(|| {
         let workers = Arc::new(Workers::default());
         let joined = Arc::new((Mutex::new(0), Condvar::new()));

@@ -72,7 +72,7 @@ fn slow(instance: &Arc<Instance>, seen: &Seen) {
 }
 
 #[test]
-fn who_is_alone_is_alone_and_all_have_their_turn() {
+fn stop_is_exclusive_and_all_threads_finish() {
     model(|| {
         let scene = scene();
         let stop = |instance: &Arc<Instance>, seen: &Seen| {
@@ -97,7 +97,7 @@ fn slow_calls_with_the_same_marks_come_one_after_the_other_and_windows_see_them(
 }
 
 #[test]
-fn who_waits_for_slow_calls_to_be_alone_is_woken() {
+fn a_stop_waiting_for_slow_calls_is_woken() {
     model(|| {
         let scene = scene();
         let stop = |instance: &Arc<Instance>, seen: &Seen| {

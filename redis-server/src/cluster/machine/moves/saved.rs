@@ -35,7 +35,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_let_go_is_read_as_it_is_written() {
+    fn released_moves_parse_only_when_well_formed() {
         let (name, target) = ("1".repeat(40), "b".repeat(40));
         let text = format!("{name},{target},7,0-9,16383-16383");
         let saved = LetGo::parse(&text).expect("it is whole");

@@ -200,7 +200,7 @@ fn slots_are_on_disk_before_they_are_confirmed() {
 
 /// The epoch that it would take alone may be that of an election among the others.
 #[test]
-fn who_is_cut_off_takes_no_slots_over() {
+fn a_partitioned_node_takes_over_no_slots() {
     let mut bench = Bench::new('a');
     let (a, b) = ("a".repeat(40), "b".repeat(40));
     bench.machine.set_slot(19, SetSlot::Importing(b.as_bytes()), 0, bench.now).expect("it is b's");

@@ -24,7 +24,7 @@ fn report(by: char, about: char) -> Vec<u8> {
 }
 
 #[test]
-fn the_majority_decides_who_has_failed() {
+fn a_majority_of_primaries_marks_a_node_failed() {
     let mut bench = Bench::new('a');
     bench.idle('c', 1700);
     let routing = bench.routing();
@@ -150,7 +150,7 @@ fn a_slot_that_its_owner_has_let_go_can_be_taken_by_an_older_epoch() {
 }
 
 #[test]
-fn who_loses_all_slots_follows_and_who_loses_some_deletes_keys() {
+fn slot_loss_deletes_keys_or_demotes_the_primary() {
     let mut bench = Bench::new('a');
     let mut word = Word::of('b');
     word.config_epoch = 9;
@@ -344,7 +344,7 @@ fn strangers_are_answered_and_change_nothing() {
 }
 
 #[test]
-fn what_strangers_can_make_grow_has_limits() {
+fn bus_packets_links_and_handshakes_are_limited() {
     let mut bench = Bench::new('a');
     let is_closed = |bench: &mut Bench, prefix: &[u8]| {
         let link = bench.machine.accept("10.9.9.9", "10.0.0.1", bench.now).expect("there is room");
@@ -438,7 +438,7 @@ fn messages_go_to_whom_they_concern() {
 
 /// The primary of this replica has become somebody's replica, without slots that would say so.
 #[test]
-fn nobody_follows_a_replica() {
+fn a_replica_follows_its_primarys_new_primary() {
     let mut bench = Bench::new('d');
     let mut word = Word::of('a');
     (word.primary, word.slots, word.flags) = (Some(id('c')), SlotSet::EMPTY, Flags::REPLICA);

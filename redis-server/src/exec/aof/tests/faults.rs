@@ -100,7 +100,7 @@ fn one_failure_at_every_call() {
 }
 
 #[test]
-fn what_is_refused_for_long() {
+fn persistent_disk_failures_lose_no_acknowledged_unit() {
     for is_rdb in [true, false] {
         for (name, work) in WORK {
             for kind in KINDS {
@@ -116,7 +116,7 @@ fn what_is_refused_for_long() {
 /// Linux drops what it could not force to disk, and says so once. Later acknowledged writes are on disk nevertheless: a new base has it,
 /// and nothing is said to be on disk before.
 #[test]
-fn what_could_not_be_forced_to_disk_is_not_taken_for_durable_when_the_disk_works_again() {
+fn a_failed_fsync_requires_a_new_base() {
     for is_rdb in [true, false] {
         for seed in 1..=50 {
             let (disk, mut life) = begin(is_rdb, seed);

@@ -289,7 +289,7 @@ fn under_always_a_reply_waits_for_the_disk() {
 
 /// However long the disk refuses, what is in memory is served, and what would change it is refused.
 #[test]
-fn a_disk_that_refuses_for_long_makes_nobody_wait() {
+fn a_long_disk_failure_does_not_stall_clients() {
     let mut setting = Setting::new("everysec");
     assert_eq!(setting.ask("SET a 1"), "+OK");
     setting.disk.disk.fail(Some(Fault::All(io::ErrorKind::StorageFull)));
@@ -344,7 +344,7 @@ fn no_reply_leaves_before_its_write_has_returned() {
 /// Clients whose commands have changed nothing wait as well, if their replies show changes: readers, clients served with values that
 /// others pushed, and subscribers.
 #[test]
-fn whatever_shows_a_change_waits_for_its_write() {
+fn replies_that_show_a_change_await_its_write() {
     for appendfsync in ["everysec", "no"] {
         let mut setting = Setting::new(appendfsync);
         assert_eq!(setting.ask("CONFIG SET notify-keyspace-events KEA"), "+OK");
@@ -375,7 +375,7 @@ fn whatever_shows_a_change_waits_for_its_write() {
 
 /// A disk that takes long to force something does not keep anything from being written.
 #[test]
-fn what_is_answered_while_the_disk_hangs_is_in_the_file() {
+fn acknowledged_writes_are_written_during_a_hanging_fsync() {
     let mut setting = Setting::new("everysec");
     setting.hang();
     assert_eq!(setting.reply(), "+OK");

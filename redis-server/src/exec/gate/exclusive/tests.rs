@@ -12,7 +12,7 @@ fn client(instance: &Instance) -> Arc<ClientShared> {
 }
 
 #[test]
-fn who_is_alone_is_alone() {
+fn an_exclusive_thread_excludes_all_others() {
     let instance = instance();
     let (turns, shared) = (2000u64, AtomicU64::new(0));
     std::thread::scope(|scope| {
@@ -44,7 +44,7 @@ fn who_is_alone_is_alone() {
 }
 
 #[test]
-fn nobody_waits_for_who_is_busy() {
+fn the_gate_refuses_all_entry_while_busy() {
     let instance = instance();
     let activity = instance.exclusive.activity();
     let alone = instance.exclusive.stop().expect("nobody is alone yet");
@@ -58,7 +58,7 @@ fn nobody_waits_for_who_is_busy() {
 }
 
 #[test]
-fn who_wants_to_be_alone_is_held_by_slow_calls_and_comes_before_the_next() {
+fn exclusive_calls_run_between_consecutive_slow_calls() {
     let instance = instance();
     let exclusive = &instance.exclusive;
     let everything = || Marks::Whole { db: None, access: Access::Write };
@@ -105,7 +105,7 @@ fn slow_calls_wait_for_windows_that_have_not_seen_their_marks() {
 
 /// The end of a slow call wakes the threads that sleep until then, with no other thread there to do it.
 #[test]
-fn the_end_of_a_slow_call_wakes_those_who_wait_for_it() {
+fn a_finished_slow_call_wakes_waiting_threads() {
     let everything = || Marks::Whole { db: None, access: Access::Write };
     type Wait = fn(&Arc<Instance>);
     let same_marks: Wait =

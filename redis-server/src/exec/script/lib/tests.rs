@@ -96,13 +96,13 @@ fn results_and_errors_are_those_of_a_genuine_server() {
 }
 
 #[test]
-fn an_error_that_nobody_catches_keeps_its_text() {
+fn an_uncaught_error_keeps_its_text() {
     let error = state().load("\nreturn cjson.decode('x')").set_name("@user_script").exec().unwrap_err();
     assert_eq!(text(&error), "user_script:2: Expected value but found invalid token at character 1");
 }
 
 #[test]
-fn what_is_small_but_means_much_is_refused() {
+fn small_inputs_with_huge_encodings_are_refused() {
     let check = |expression: &str| {
         let result = ours(expression);
         assert!(result.contains("not enough memory"), "{expression}: {result:.100}");

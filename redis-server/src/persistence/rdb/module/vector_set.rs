@@ -237,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_graph_is_refused() {
+    fn malformed_graphs_are_refused() {
         assert!(restored(&payload(&[("a", 1, &[2]), ("b", 2, &[1])])).is_some());
         for (elements, why) in [
             (&[("a", 1, &[2][..]), ("b", 2, &[])][..], "a link goes one way"),

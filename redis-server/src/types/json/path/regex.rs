@@ -95,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn what_matches() {
+    fn regexes_match_unicode_and_have_size_limits() {
         for (pattern, text, expected) in [
             ("", "", true),
             ("b", "abc", true),

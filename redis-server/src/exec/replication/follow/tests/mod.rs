@@ -72,7 +72,7 @@ const FAULTS: &[&str] = &[
 
 /// `SIMULATED_RUNS=100000` has more of them.
 #[test]
-fn servers_agree_whatever_happens_to_their_links() {
+fn servers_converge_despite_link_and_process_faults() {
     let runs = std::env::var("SIMULATED_RUNS").ok().and_then(|runs| runs.parse().ok()).unwrap_or(300u64);
     let first = std::env::var("SIMULATED_FROM").ok().and_then(|first| first.parse().ok()).unwrap_or(0u64);
     let mut counts = Counts::new();
