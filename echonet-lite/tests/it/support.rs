@@ -130,7 +130,7 @@ impl Bench {
     /// The datagrams that the node sends at once for a datagram.
     pub fn handle(&mut self, arrival: Arrival, bytes: &[u8]) -> (Handled, Vec<(To, Vec<u8>)>) {
         let (mut buffer, mut sent) = (vec![0; self.size], Vec::new());
-        let mut out = Outbox::new(&mut buffer, |to, datagram: &[u8]| sent.push((who(to), datagram.to_vec())));
+        let mut out = Outbox::new(&mut buffer, |to, datagram: &[u8]| sent.push((receiver(to), datagram.to_vec())));
         let handled = self.node.handle(self.now, peer(), arrival, bytes, &mut out);
         (handled, sent)
     }
@@ -139,7 +139,7 @@ impl Bench {
     pub fn poll(&mut self) -> Vec<(To, Vec<u8>)> {
         let (mut buffer, mut sent) = (vec![0; self.size], Vec::new());
         while let Some((to, length)) = self.node.poll_transmit(self.now, &mut buffer) {
-            sent.push((who(to), buffer[..length].to_vec()));
+            sent.push((receiver(to), buffer[..length].to_vec()));
         }
         sent
     }
@@ -169,7 +169,7 @@ impl Bench {
     }
 }
 
-fn who(to: Destination) -> To {
+fn receiver(to: Destination) -> To {
     match to {
         Destination::Multicast => To::All,
         Destination::Unicast(address) if address == peer() => To::PeerPort,

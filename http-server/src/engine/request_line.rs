@@ -56,7 +56,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn whose_fault_it_is() {
+    fn errors_of_a_request_are_its_clients() {
         let other = || axum::Error::new(std::io::Error::other("a disk"));
         assert!(!is_of_client(&other()));
         assert!(is_of_client(&axum::Error::new(BodyError::Gone)));

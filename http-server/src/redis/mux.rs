@@ -534,7 +534,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_to_nothing_sent_is_not_given_to_anybody() {
+    fn an_unsolicited_answer_reaches_no_request() {
         let now = Instant::now();
         let mut mux = mux(now);
         let a = ask(&mut mux, now, "a", 1);

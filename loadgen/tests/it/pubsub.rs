@@ -66,7 +66,7 @@ fn lost_and_changed_deliveries_are_counted_exactly() {
 }
 
 #[test]
-fn nothing_is_published_before_everybody_has_subscribed() {
+fn publishing_waits_for_all_subscriptions() {
     let late = |late| Broker::start(Delay::None, Harm::LateSubscriptions(late));
     let line = |broker: &Broker, timeout| {
         format!("pubsub {} -c 2 -t 2 --subscribers 3 -n 100 --timeout {timeout} --verify", broker.address)

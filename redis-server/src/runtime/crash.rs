@@ -51,7 +51,7 @@ fn answer(worker: &Worker, words: &[&str]) -> Vec<u8> {
     let mut args = OwnedArgs::default();
     words.iter().for_each(|word| args.push(word.as_bytes()));
     let Some(row) = resolve::find(&worker.instance, args.args()) else { return Vec::new() };
-    let (mut reply, mut client) = (Reply::default(), worker.nobody());
+    let (mut reply, mut client) = (Reply::default(), worker.unconnected_client());
     let mut cx = Ctx::new(worker, worker.instance.database(0).lock_none(worker.now_ms()), &mut reply, &mut client);
     invoke::invoke(&mut cx, &Call { row, args: args.args() });
     drop(cx);

@@ -262,7 +262,7 @@ fn users_are_written_to_their_file_and_read_again() {
 
 /// Since level 7.2 who is in the file stays, with what it says from now on, but for subscribers of what they may not listen to any more.
 #[test]
-fn a_file_that_is_read_again_ends_only_whom_it_concerns() {
+fn a_reloaded_acl_file_ends_only_affected_subscribers() {
     let (folder, mut settings) =
         with_file("concerns", "user alice on nopass +@all ~* &*\nuser carol on nopass +@all &c*\n");
     settings.push(("compatibility".to_owned(), "7.2".to_owned()));

@@ -101,7 +101,7 @@ fn nothing_without_a_deadline_goes_under_volatile_policies() {
 }
 
 #[test]
-fn a_lowered_limit_is_kept_without_anybody_writing() {
+fn a_lowered_limit_is_kept_without_writes() {
     let process = Process::start("lowered", &[("maxmemory-policy", "allkeys-lru"), ("notify-keyspace-events", "Ee")]);
     let mut client = process.connect();
     // A database takes memory of its own when it is first used.

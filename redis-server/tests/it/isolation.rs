@@ -375,7 +375,7 @@ fn cheap_commands_on_large_values_stay_on_workers() {
 
 /// That is what it is for: those who watch a server see it as one that answers nobody.
 #[test]
-fn debug_sleep_holds_up_everybody() {
+fn debug_sleep_stops_all_clients() {
     let server = Server::with(&[("enable-debug-command", "yes"), ("workers", "2")]);
     let [mut sleeper, mut other] = [(); 2].map(|()| server.connect());
     sleeper.send(&["DEBUG", "SLEEP", "0.5"]);

@@ -56,7 +56,7 @@ fn places_to_listen_stay_and_say_so() {
 
 /// `oom-score-adj`, of the process, its role, and the process that stands for a snapshot; and back again.
 #[test]
-fn the_kernel_is_told_whom_to_end_first() {
+fn oom_score_adj_follows_the_settings() {
     let score = |pid: &str| -> i32 {
         let text = std::fs::read_to_string(format!("/proc/{pid}/oom_score_adj")).unwrap();
         text.trim().parse().unwrap()

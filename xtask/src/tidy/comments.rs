@@ -48,12 +48,12 @@ fn function(line: &str) -> Option<&str> {
     behind.split(|c: char| !c.is_alphanumeric() && c != '_').next()
 }
 
-/// The word of a name that names no thing. `what` may be an object: `says_what_is_missing`.
+/// The word of a name that names no thing. `what` and `whose` may stand within: `says_what_is_missing`, `a_reply_whose_reader_left`.
 fn refused_in(name: &str) -> Option<&str> {
     let is_refused = |word: &str| REFUSED.iter().any(|refused| refused.eq_ignore_ascii_case(word));
     name.split('_')
         .enumerate()
-        .find(|(at, word)| is_refused(word) && (*at == 0 || *word != "what"))
+        .find(|(at, word)| is_refused(word) && (*at == 0 || !["what", "whose"].contains(word)))
         .map(|(_, word)| word)
 }
 

@@ -73,7 +73,7 @@ impl Directory {
     }
 
     /// The node that is certain to be at an address.
-    pub(crate) fn who(&self, addr: NodeAddr) -> Option<&Name> {
+    pub(crate) fn certain_name(&self, addr: NodeAddr) -> Option<&Name> {
         self.at.get(&addr).filter(|_| !self.doubted.contains(&addr))
     }
 

@@ -72,7 +72,7 @@ pub(crate) fn look_around(worker: &Worker) {
     {
         let args = [b"FT._SYNC".as_slice()].into_iter().collect::<OwnedArgs>();
         // The answer has no reader.
-        drop(send(worker, &mut worker.nobody(), Call { row, args: args.args() }));
+        drop(send(worker, &mut worker.unconnected_client(), Call { row, args: args.args() }));
     }
 }
 

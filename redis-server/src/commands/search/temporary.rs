@@ -37,7 +37,7 @@ fn end_idle(worker: &Worker) {
         let Some(row) = instance.registry.lookup(b"FT.DROPINDEX") else { continue };
         tracing::debug!("the temporary index {} ends", crate::protocol::error::shown(&name));
         // The answer has no reader.
-        drop(send(worker, &mut worker.nobody(), Call { row, args: args.args() }));
+        drop(send(worker, &mut worker.unconnected_client(), Call { row, args: args.args() }));
     }
 }
 

@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn those_are_woken_for_whom_the_disk_has_enough() {
+    fn clients_wake_when_their_offset_is_durable() {
         let (waiters, clients) = (Waiters::default(), clients(4));
         for (client, offset) in clients.iter().zip([10, 30, 20, 30]) {
             assert_eq!(waiters.add(client, offset, nothing), Some(false));

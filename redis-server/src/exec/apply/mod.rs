@@ -82,7 +82,7 @@ impl Failed {
 
 impl Replay {
     pub(super) fn new(worker: Worker) -> Self {
-        Self { client: worker.nobody(), worker, reply: Reply::default() }
+        Self { client: worker.unconnected_client(), worker, reply: Reply::default() }
     }
 
     /// The row of a command.

@@ -234,7 +234,7 @@ impl Worker {
     }
 
     /// A client without a connection.
-    pub(crate) fn nobody(&self) -> Client {
+    pub(crate) fn unconnected_client(&self) -> Client {
         let shared = ClientShared::new(0, String::new(), String::new(), -1, self.now_ms());
         Client::new(Arc::new(shared), Identity::newcomer(&self.instance.acl))
     }

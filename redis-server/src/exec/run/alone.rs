@@ -242,7 +242,7 @@ fn end(worker: &Worker, mut slow: Slow, mut job: Box<Job>, ended: std::thread::R
 
 impl Job {
     fn new(worker: &Worker, row: &'static Row) -> Self {
-        let (client, worker) = (worker.nobody(), Box::new(worker.alone()));
+        let (client, worker) = (worker.unconnected_client(), Box::new(worker.alone()));
         Self { worker, client, row, args: OwnedArgs::default(), reply: Reply::default(), alone: None }
     }
 

@@ -229,7 +229,7 @@ mod tests {
     #[test]
     fn a_panic_puts_the_sessions_back() {
         let worker = Worker::new(Arc::new(Instance::new(Arc::new(Config::default()), &crate::commands::TABLE)));
-        let (mut pusher, mut parked) = (worker.nobody(), worker.nobody());
+        let (mut pusher, mut parked) = (worker.unconnected_client(), worker.unconnected_client());
         (pusher.db, parked.db) = (1, 2);
         let (mut reply, mut answer) = (Reply::default(), Reply::default());
         let db = worker.instance.database(1).lock_none(0);

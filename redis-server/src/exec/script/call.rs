@@ -147,7 +147,7 @@ impl Running {
     pub(super) fn new(worker: &Worker) -> Self {
         Self {
             worker: worker.alone(),
-            client: worker.nobody(),
+            client: worker.unconnected_client(),
             chosen: Chosen::default(),
             args: OwnedArgs::default(),
             reply: Reply::default(),

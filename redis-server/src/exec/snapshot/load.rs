@@ -115,7 +115,7 @@ pub(crate) fn begin_from(instance: &Arc<Instance>, disk: &dyn Disk, path: &Path)
 /// [`LoadError`], the same for any number of threads.
 pub(crate) fn load_alone(worker: &Worker, disk: &dyn Disk, path: &Path, expires: bool) -> Result<u64, LoadError> {
     let instance = &worker.instance;
-    let mut client = worker.nobody();
+    let mut client = worker.unconnected_client();
     let mut reply = Reply::default();
     let mut cx = Ctx::new(worker, instance.database(0).lock_none(now_ms()), &mut reply, &mut client);
     let (_, end) = load_to(&mut cx, Place::Shared(instance.databases()), (disk, path), (Merge::Refuse, expires))?;
@@ -139,7 +139,7 @@ pub fn empty(instance: &Arc<Instance>, _: &Alone) {
 
 fn empty_by(worker: &Worker) {
     let instance = &worker.instance;
-    let mut client = worker.nobody();
+    let mut client = worker.unconnected_client();
     let mut reply = Reply::default();
     let mut cx = Ctx::new(worker, instance.database(0).lock_none(now_ms()), &mut reply, &mut client);
     for database in instance.databases() {
@@ -194,7 +194,7 @@ impl Aside {
     /// Its libraries cannot be taken: there are none then.
     pub fn take_place(self, instance: &Arc<Instance>, _: &Alone) -> Result<(), LoadError> {
         let worker = &Worker::of_loader(Arc::clone(instance));
-        let mut client = worker.nobody();
+        let mut client = worker.unconnected_client();
         let mut reply = Reply::default();
         let mut cx = Ctx::new(worker, instance.database(0).lock_none(now_ms()), &mut reply, &mut client);
         for (database, aside) in instance.databases().iter().zip(&self.databases) {

@@ -28,7 +28,7 @@ fn a_replica_comes_from_the_address_that_is_set() {
 
 /// The link's thread waits to be alone with the data in the moment in which the next command says something else.
 #[test]
-fn whom_a_server_follows_may_change_at_once() {
+fn the_primary_may_change_at_once() {
     let (primary, replica) = (primary(&[]), Server::start());
     let mut client = replica.connect();
     let follow = format!("REPLICAOF 127.0.0.1 {}", primary.addr.port());

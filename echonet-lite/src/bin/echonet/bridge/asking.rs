@@ -184,7 +184,7 @@ impl Bridge<'_> {
 
     /// A node at a place has answered as itself: nothing has made it doubtful since it was asked.
     pub(super) fn is_its_own(&self, name: &Name, (addr, doubts): (NodeAddr, u64)) -> bool {
-        self.directory.who(addr) == Some(name) && self.directory.doubts(addr) == doubts
+        self.directory.certain_name(addr) == Some(name) && self.directory.doubts(addr) == doubts
     }
 
     /// Publishes values of an object; true if one is another than before. An object that has other circuits than before is

@@ -191,7 +191,7 @@ impl Bridge<'_> {
     }
 
     fn notified(&mut self, news: &Notification) {
-        let Some(name) = self.directory.who(news.node) else { return };
+        let Some(name) = self.directory.certain_name(news.node) else { return };
         let name = name.clone();
         self.take_values(&name, news.eoj, news.properties());
     }

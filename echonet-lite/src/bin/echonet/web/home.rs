@@ -267,7 +267,7 @@ impl Home {
     /// How often it was doubtful who is at a device's address; none while it is, or while the device is at no address.
     pub(super) fn certainty(&self, device: &Device) -> Option<u64> {
         let state = self.state();
-        let who = state.directory.who(device.addr)?;
+        let who = state.directory.certain_name(device.addr)?;
         let is_its_own = device.id.strip_prefix(&**who).and_then(|rest| rest.strip_prefix('-')).is_some_and(is_eoj);
         is_its_own.then(|| state.directory.doubts(device.addr))
     }
@@ -275,7 +275,7 @@ impl Home {
     /// A node has announced something.
     pub(super) fn hear(&self, addr: NodeAddr, eoj: Eoj, said: &[(u8, Vec<u8>)]) {
         let mut state = self.state();
-        let Some(id) = state.directory.who(addr).map(|node| id(node, eoj)) else { return };
+        let Some(id) = state.directory.certain_name(addr).map(|node| id(node, eoj)) else { return };
         self.learn(&mut state, &id, said);
     }
 

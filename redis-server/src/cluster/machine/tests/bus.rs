@@ -418,7 +418,7 @@ fn idle_strangers_shut_no_node_out() {
 }
 
 #[test]
-fn messages_go_to_whom_they_concern() {
+fn messages_go_to_the_nodes_of_their_channel() {
     let mut bench = Bench::new('a');
     for (is_sharded, kind, receivers) in [(false, Kind::Publish, "bcde"), (true, Kind::PublishShard, "d")] {
         bench.machine.publish(b"news", b"text", is_sharded, bench.now);

@@ -53,7 +53,7 @@ fn gather(worker: &Worker, client: &mut Client, call: &Call<'_>) -> Part {
         let mut reply = Reply::default();
         let args = words.iter().copied().collect::<OwnedArgs>();
         let Some(row) = instance.registry.lookup(words[0]) else { return Vec::new() };
-        let mut own = worker.nobody();
+        let mut own = worker.unconnected_client();
         own.identity = identity.clone();
         own.part = Part::Own;
         run_marked(worker, &mut own, Call { row, args: args.args() }, &mut reply);

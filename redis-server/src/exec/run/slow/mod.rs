@@ -114,13 +114,13 @@ pub fn serve_due(worker: &Worker) {
     let Some(_inside) = instance.exclusive.try_enter(&worker.activity) else { return };
     let due = instance.later.due(worker.now_ms());
     if !due.is_empty() {
-        serve(worker, &mut worker.nobody(), due);
+        serve(worker, &mut worker.unconnected_client(), due);
     }
 }
 
 /// [`serve`], as the job of a thread of slow calls.
 fn serve_later(worker: &Worker, ready: Ready) {
-    let mut client = worker.nobody();
+    let mut client = worker.unconnected_client();
     let serve = || serve_slowly(worker, &mut client, vec![ready]);
     if catch_unwind(AssertUnwindSafe(serve)).is_err() {
         tracing::error!("a command that had waited panicked");

@@ -20,7 +20,7 @@ fn loaded(path: &Path, threads: Option<usize>) -> String {
         None => {
             let mut views: Vec<_> =
                 instance.databases().iter().map(|db| db.lock_all(Access::Write, now_ms())).collect();
-            let (mut client, mut reply) = (worker.nobody(), Reply::default());
+            let (mut client, mut reply) = (worker.unconnected_client(), Reply::default());
             let mut cx = Ctx::new(&worker, instance.database(0).lock_none(now_ms()), &mut reply, &mut client);
             load(&mut cx, views.iter_mut().collect(), path, Merge::Refuse).map(drop)
         }
