@@ -392,8 +392,9 @@ mod tests {
         assert_eq!(found, ["server-runtime/Cargo.toml: server-runtime must not depend on redis-server"]);
         let found = breaches(&[("other/Cargo.toml", &manifest("redis-server", "bytes"))]);
         assert_eq!(found, ["other/Cargo.toml: the package is not named like its folder"]);
-        let found = breaches(&[("Cargo.toml", "rustix = { features = [\"fs\", \"linux_5_11\"] }")]);
-        assert!(found.len() == 1 && found[0].starts_with("Cargo.toml: rustix' feature linux_5_11"), "{found:?}");
+        let newer = manifest("other", "bytes") + "rustix = { features = [\"fs\", \"linux_5_11\"] }\n";
+        let found = breaches(&[("other/Cargo.toml", &newer)]);
+        assert!(found.len() == 1 && found[0].starts_with("other/Cargo.toml: rustix' feature linux_5_11"), "{found:?}");
     }
 
     #[test]
