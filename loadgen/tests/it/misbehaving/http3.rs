@@ -101,7 +101,7 @@ const ROWS: &[Row] = &[
     Row {
         behaviour: "QUIC: never answers one stream, and the others at once",
         server: Server::Quic(0, |place| if place.of_all == 3 { Vec::new() } else { answer() }),
-        line: "http https://localhost:{port}/ --http3 --insecure -c 1 -t 1 -n 40 --streams 4 --timeout 700ms",
+        line: "http https://localhost:{port}/ --http3 --insecure -c 1 -t 1 -n 40 --rate 30 --streams 4 --timeout 700ms",
         exit: 0,
         prints: &["1 timed out", "no answer in time; the stream was reset"],
         holds: &[Holds::Is(ANSWERS, 39.0), Holds::Is("/kinds/timed-out/count", 1.0)],
