@@ -78,6 +78,7 @@ impl Directory {
     }
 
     /// The node that was last known at an address.
+    #[cfg(feature = "mqtt")]
     pub(crate) fn last_known_name(&self, addr: NodeAddr) -> Option<&Name> {
         self.at.get(&addr)
     }
@@ -154,11 +155,13 @@ impl Directory {
     }
 
     /// True for a node with more than one address.
+    #[cfg(feature = "mqtt")]
     pub(crate) fn has_other(&self, name: &str) -> bool {
         self.nodes.get(name).is_some_and(|node| node.addrs.len() > 1)
     }
 
     /// No node or another one answers at an address of a node: its next one is used. Returns false if it has no other.
+    #[cfg(feature = "mqtt")]
     pub(crate) fn use_next(&mut self, name: &str, addr: NodeAddr) -> bool {
         let Some(node) = self.nodes.get_mut(name).filter(|node| node.addrs.len() > 1) else { return false };
         if node.addrs[0] == addr {
