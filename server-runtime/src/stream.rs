@@ -164,14 +164,10 @@ impl Stream {
     ) -> Poll<io::Result<usize>> {
         match self {
             Self::Tcp(stream) => stream.poll_send_file(cx, file, offset, count),
-            Self::Unix(stream) => loop {
-                ready!(stream.poll_write_ready(cx))?;
-                let send = || send_file(stream.as_fd(), file, offset, count);
-                match stream.try_io(Interest::WRITABLE, send) {
-                    Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
-                    sent => return Poll::Ready(sent),
-                }
-            },
+            Self::Unix(stream) => send_when_ready(
+                || stream.poll_write_ready(cx),
+                || stream.try_io(Interest::WRITABLE, || send_file(stream.as_fd(), file, offset, count)),
+            ),
             Self::Tls(_) | Self::Polled(_) | Self::PolledTls(_) => Poll::Ready(Err(io::ErrorKind::Unsupported.into())),
         }
     }
@@ -197,6 +193,20 @@ impl Stream {
             Self::Tls(stream) => Some(stream.get_ref().1),
             Self::PolledTls(stream) => Some(stream.get_ref().1),
             Self::Tcp(_) | Self::Unix(_) | Self::Polled(_) => None,
+        }
+    }
+}
+
+/// Sends once the socket is ready, and waits again if it would block nevertheless.
+pub(crate) fn send_when_ready(
+    mut ready: impl FnMut() -> Poll<io::Result<()>>,
+    mut send: impl FnMut() -> io::Result<usize>,
+) -> Poll<io::Result<usize>> {
+    loop {
+        ready!(ready())?;
+        match send() {
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+            sent => return Poll::Ready(sent),
         }
     }
 }

@@ -16,7 +16,7 @@ use std::task::{Context, Poll, ready};
 use tokio::io::{AsyncRead, AsyncWrite, Interest, ReadBuf};
 use tokio::net::TcpStream;
 
-use crate::stream::send_file;
+use crate::stream::{send_file, send_when_ready};
 
 /// Bytes that are read at a time before the runtime knows: room for these is made by zeroes.
 const FIRST_READ: usize = 2048;
@@ -80,13 +80,10 @@ impl Tcp {
     ) -> Poll<io::Result<usize>> {
         self.register()?;
         self.then(|stream| {
-            loop {
-                ready!(stream.poll_write_ready(cx))?;
-                match stream.try_io(Interest::WRITABLE, || send_file(stream.as_fd(), file, offset, count)) {
-                    Err(error) if error.kind() == ErrorKind::WouldBlock => {}
-                    sent => return Poll::Ready(sent),
-                }
-            }
+            send_when_ready(
+                || stream.poll_write_ready(cx),
+                || stream.try_io(Interest::WRITABLE, || send_file(stream.as_fd(), file, offset, count)),
+            )
         })
     }
 
