@@ -1,14 +1,16 @@
 //! `--root`: files.
 
 use std::fs;
-use std::io::Read as _;
+use std::io::{Read as _, Write as _};
+use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::process::Command;
+use std::time::Duration;
 
 use http_server::{Options, routes, serve};
 use server_runtime::Running;
 
-use crate::support::{Answer, Client, folder};
+use crate::support::{Answer, Client, PATIENCE, folder};
 
 /// A served folder.
 struct Site {
@@ -119,6 +121,34 @@ fn large_files_arrive_whole() {
         assert!(client.answer().is_none(), "HTTP/1.0 ends the connection");
     }
     site.end();
+}
+
+/// A Unix socket takes files from the system's cache, too, and a slow reader gets them whole.
+#[test]
+fn large_files_arrive_whole_over_a_unix_socket() {
+    let root = folder("unix");
+    let content = noise(3_000_000);
+    fs::write(root.join("large.bin"), &content).unwrap();
+    // A path of at most 107 bytes (unix(7)).
+    let socket = std::env::temp_dir().join(format!("http-files-{}.sock", std::process::id()));
+    let mut options = Options::listening("127.0.0.1:0".parse().unwrap());
+    options.runtime.listen = vec![format!("unix:{}", socket.display()).parse().unwrap()];
+    let running = serve(routes::files(&root).unwrap(), options).unwrap();
+    let mut stream = UnixStream::connect(&socket).unwrap();
+    stream.set_read_timeout(Some(PATIENCE)).unwrap();
+    stream.write_all(b"GET /large.bin HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n").unwrap();
+    let (mut got, mut piece) = (Vec::new(), [0; 100_000]);
+    loop {
+        match stream.read(&mut piece).unwrap() {
+            0 => break,
+            count => got.extend_from_slice(&piece[..count]),
+        }
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    assert!(got.starts_with(b"HTTP/1.1 200 ") && got.ends_with(&content));
+    drop(stream);
+    running.shutdown_handle().trigger();
+    assert!(!running.wait());
 }
 
 /// A client gets no more than the file had when it was opened, and notices if less is left of it.

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use quinn::{ReadError, TransportConfig};
 
 use crate::http3::{Peer, run};
-use crate::support::{PATIENCE, Server, options, until};
+use crate::support::{PATIENCE, Server, folder, options, until};
 
 /// Time-outs short enough for a test, but for the one of idle connections.
 fn impatient(options: &mut http_server::Options) {
@@ -158,6 +158,32 @@ fn answers_of_http1() {
         std::thread::sleep(PAUSE);
         assert!(began.elapsed() < PATIENCE, "it goes on for ever");
     }
+}
+
+/// True if a connection outlasts this time that takes `len` bytes each [`PAUSE`] of a file, which the system sends from its cache. The file is larger
+/// than the buffers of both sockets.
+fn file_outlasts(len: usize, time: Duration) -> bool {
+    let root = folder("trickles");
+    std::fs::write(root.join("big.bin"), vec![b'x'; 64_000_000]).unwrap();
+    let mut options = http_server::Options::listening("127.0.0.1:0".parse().unwrap());
+    options.timeouts.write = Duration::from_secs(2);
+    let server = Server::try_serving(http_server::routes::files(&root).unwrap(), options).unwrap();
+    let mut client = server.client();
+    client.send("GET /big.bin HTTP/1.1\r\nHost: h\r\n\r\n");
+    until(|| server.running.connections() == 1);
+    let (began, mut piece) = (Instant::now(), vec![0; len]);
+    while server.running.connections() > 0 && began.elapsed() < time {
+        client.stream.read_exact(&mut piece).unwrap();
+        std::thread::sleep(PAUSE);
+    }
+    server.running.connections() > 0
+}
+
+/// The server sees what a client takes once a third of the socket's buffer is free: 1.4 MB of 4 MiB.
+#[test]
+fn files_of_http1() {
+    assert!(!file_outlasts(1, PATIENCE), "it goes on for ever");
+    assert!(file_outlasts(500_000, Duration::from_secs(5)), "it takes enough");
 }
 
 /// The same of HTTP/3: a head that is never whole, and an answer that is taken byte by byte.
