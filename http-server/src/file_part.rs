@@ -25,7 +25,7 @@ impl FilePart {
         self.left = self.left.saturating_sub(count as u64);
     }
 
-    /// Whether the system has the next `count` bytes in its cache, as far as the first and the last of them tell.
+    /// True if the system has the next `count` bytes in its cache, as far as the first and the last of them tell.
     pub(crate) fn is_cached(&self, count: u64) -> bool {
         let has = |at| read_cached(&self.file, &mut [0], at).is_ok_and(|read| read == 1);
         has(self.at) && (count < 2 || has(self.at + count - 1))

@@ -62,8 +62,8 @@ pub struct ObjectPlan {
     pub values: Vec<(u8, Vec<u8>)>,
     /// The changes of its values, by time.
     pub script: Vec<Step>,
-    /// Whether values change with time, as [`Device`](super::Device) does it for meters, solar power, batteries, blinds and
-    /// shutters; objects of other classes stay as they are.
+    /// True if values change with time: [`Device`](super::Device) does so for meters, solar power, batteries, blinds and
+    /// shutters. Objects of other classes stay as they are.
     pub live: bool,
 }
 
