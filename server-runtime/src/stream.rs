@@ -19,6 +19,7 @@ use crate::event_loop::Polled;
 use crate::listen::{Accepted, Transport};
 use crate::shutdown::Shutdown;
 use crate::tcp::Tcp;
+use crate::unacknowledged::unacknowledged;
 
 /// A connection on its worker.
 ///
@@ -170,6 +171,18 @@ impl Stream {
             ),
             Self::Tls(_) | Self::Polled(_) | Self::PolledTls(_) => Poll::Ready(Err(io::ErrorKind::Unsupported.into())),
         }
+    }
+
+    /// Bytes that were written and that the client's system has not acknowledged yet. Encryption counts: over TLS they are
+    /// more than the bytes that were given to the stream. 0 where the system does not tell (it does on Linux).
+    pub fn unacknowledged(&self) -> u64 {
+        unacknowledged(self.as_fd())
+    }
+
+    /// Bytes that the client's system has acknowledged of `sent`, all that were given to this stream. A socket takes megabytes before its
+    /// client has received a byte, and becomes writable when a third of them is acknowledged: that tells nothing of slow clients.
+    pub fn received(&self, sent: u64) -> u64 {
+        sent.saturating_sub(self.unacknowledged())
     }
 
     /// The socket, free of the runtime it was on.
