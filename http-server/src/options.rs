@@ -132,13 +132,8 @@ impl Timeouts {
         [self.idle, self.head, self.body, self.write, self.linger]
     }
 
-    /// Bytes of a response that a client has to take within its time-out.
-    pub(crate) fn write_window(&self) -> u64 {
-        (self.write.as_secs_f64() * tuning::BODY_RATE as f64) as u64
-    }
-
-    /// Bytes of a body that have to come within its time-out.
-    pub(crate) fn body_window(&self) -> u64 {
-        (self.body.as_secs_f64() * tuning::BODY_RATE as f64) as u64
+    /// Bytes that have to move within a time-out.
+    pub(crate) fn least(time: Duration) -> u64 {
+        (time.as_secs_f64() * tuning::BODY_RATE as f64).max(1.0) as u64
     }
 }

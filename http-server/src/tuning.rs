@@ -77,12 +77,15 @@ pub const BODY_TIMEOUT: Duration = Duration::from_secs(20);
 pub const WRITE_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// For a client to close after an answer that ends the connection early. nginx 5 s (30 s in all).
-/// A client that is slow to read loses the answer behind this time if it has sent more than was read.
+/// A client that still receives the answer gets more time.
 pub const LINGER_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Bytes read and thrown away in that time. Unread input becomes a reset when a socket closes, and a reset can take the
 /// answer with it.
 pub const LINGER_BYTES: usize = 4 * 1024 * 1024;
+
+/// Bytes on their way to a client for whose arrival a connection waits before it closes: the client may still send something meanwhile.
+pub const LARGE_ANSWER: u64 = 64 * 1024;
 
 /// After a shutdown began, how long idle connections stay open for a request that is already on its way. Others close
 /// at once and lose it. Long enough for any round trip on earth.
@@ -154,8 +157,8 @@ pub const H3_WINDOW: (u32, u32) = H2_WINDOW;
 /// Response bytes that a connection may have on their way, and keeps until they are acknowledged: 80 Mbit/s over 100 ms. quinn: 10 MB.
 pub const H3_SEND_WINDOW: u64 = 1024 * 1024;
 
-/// Bytes of a response that are given to QUIC at once, each within [`WRITE_TIMEOUT`]: a client has to take 560 a second, about
-/// what [`BODY_RATE`] asks of one that sends.
+/// Bytes of a response that are given to QUIC at once, at most. Not more than a client has to take within its time-out
+/// ([`BODY_RATE`]).
 pub const H3_PIECE: usize = 16 * 1024;
 
 /// Requests that a client may give up within a second of their beginning, on one connection, beyond nine of sixteen:

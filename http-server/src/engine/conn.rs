@@ -9,6 +9,7 @@
 //! ```
 
 mod file;
+mod slow;
 
 use std::future::poll_fn;
 use std::io;
@@ -23,7 +24,7 @@ use axum::response::Response;
 use bytes::{Buf, Bytes, BytesMut};
 use http::header::CONNECTION;
 use http::{HeaderMap, Method, Request, StatusCode};
-use server_runtime::{Connection, Place, Stream, end_turn};
+use server_runtime::{Connection, Pace, Place, Stream, end_turn};
 use tokio::io::AsyncWrite as _;
 
 use super::exchange::{Origin, respond};
@@ -45,8 +46,10 @@ use crate::compress;
 use crate::file_part::FilePart;
 use crate::h1::{self, Ending, Framed, Framing};
 use crate::instant;
+use crate::options::Timeouts;
 use crate::tuning::{
-    CHUNK_COST, GATHER_MAX, LINGER_BYTES, LONG_TURN, READ_AHEAD, READ_BUFFER, SMALL_BODY, TURN_BATCHES, TURN_BYTES,
+    CHUNK_COST, GATHER_MAX, LARGE_ANSWER, LINGER_BYTES, LONG_TURN, READ_AHEAD, READ_BUFFER, SMALL_BODY, TURN_BATCHES,
+    TURN_BYTES,
 };
 
 /// The state that a connection takes along to another worker.
@@ -84,7 +87,8 @@ pub(super) async fn serve(worker: Rc<Worker>, connection: Connection<Carried>) {
         is_half_closed: false,
         is_drained: false,
         has_waited: false,
-        taken: 0,
+        sent: 0,
+        pace: Pace::default(),
         requests,
     };
     // An error of the socket ends the connection like its orderly end: there is nobody to be told.
@@ -150,8 +154,9 @@ struct Conn {
     is_drained: bool,
     /// Whether the client was waited for to take an answer: some of it may be on its way for long.
     has_waited: bool,
-    /// Bytes that the client has taken since its time to do so began.
-    taken: u64,
+    /// Bytes that were given to the stream.
+    sent: u64,
+    pace: Pace,
     requests: u64,
 }
 
@@ -244,6 +249,7 @@ impl Conn {
         let mut sent = 0;
         let flushed = self.output.flush(cx, &mut self.stream, &mut scratch.out, &mut sent);
         self.worker.stats().sent.add(sent);
+        self.sent += sent;
         match flushed {
             Poll::Ready(result) => {
                 if self.slot.phase() == Phase::Writing {
@@ -252,13 +258,7 @@ impl Conn {
                 result.map(|()| false)
             }
             Poll::Pending => {
-                self.has_waited = true;
-                self.taken += sent;
-                // A byte now and then does not set the time back.
-                if self.slot.phase() != Phase::Writing || self.taken >= self.worker.write_window {
-                    self.taken = 0;
-                    self.slot.enter(Phase::Writing);
-                }
+                self.note_blocked();
                 Ok(true)
             }
         }
@@ -270,37 +270,11 @@ impl Conn {
         if self.is_half_closed {
             return Ok(false);
         }
-        if !self.input.is_empty() || self.has_waited || self.turn == 0 {
+        let is_on_its_way = self.sent > LARGE_ANSWER && self.stream.unacknowledged() > LARGE_ANSWER;
+        if !self.input.is_empty() || self.has_waited || self.turn == 0 || is_on_its_way {
             return Ok(true);
         }
         Ok(!self.is_drained && matches!(self.read(cx)?, Poll::Ready(1..)))
-    }
-
-    /// The client took too long. True if the connection ends without another word.
-    fn expire(&mut self, scratch: &mut Scratch) -> bool {
-        if self.slot.phase() != Phase::Idle {
-            self.worker.stats().timeouts.add(1);
-        }
-        match (self.slot.phase(), &mut self.state) {
-            (Phase::Head, State::Waiting) => {
-                self.slot.renew(Phase::Writing);
-                self.refuse(StatusCode::REQUEST_TIMEOUT, "the request came too slowly", scratch);
-                false
-            }
-            (Phase::Body, State::Calling(Call { upload, .. }) | State::Sending(_, _, upload)) => {
-                if let Some(upload) = upload {
-                    upload.fail(BodyError::TooSlow);
-                }
-                self.slot.renew(Phase::Busy);
-                false
-            }
-            (Phase::Idle, _) => {
-                self.slot.renew(Phase::Writing);
-                self.close = Close::Yes;
-                false
-            }
-            _ => true,
-        }
     }
 
     /// Answers what was received, and reads when there is no complete request.
@@ -484,7 +458,7 @@ impl Conn {
     /// Calls the router.
     fn begin(&mut self, mut request: Request<()>, terms: &Terms, scratch: &mut Scratch) {
         let options = &self.worker.settings.options;
-        let allowance = Allowance { bytes: options.limits.body, window: options.timeouts.body_window() };
+        let allowance = Allowance { bytes: options.limits.body, window: Timeouts::least(options.timeouts.body) };
         let (body, upload) = match terms.framing {
             Framing::None => (Body::empty(), None),
             Framing::Length(length) if length > allowance.bytes => {

@@ -19,6 +19,7 @@ use super::exchange::{Origin, respond};
 use super::request_line::RequestLine;
 use super::upload::{Allowance, BodyError};
 use super::worker::Worker;
+use crate::options::Timeouts;
 
 /// [`respond`], within the limits.
 pub(super) async fn guarded<B>(
@@ -42,7 +43,7 @@ where
     if length.is_some_and(|length| length > options.limits.body) {
         return refused(&worker, StatusCode::PAYLOAD_TOO_LARGE);
     }
-    let allowance = Allowance { bytes: options.limits.body, window: options.timeouts.body_window() };
+    let allowance = Allowance { bytes: options.limits.body, window: Timeouts::least(options.timeouts.body) };
     let timeout = options.timeouts.body;
     let request = request
         .map(|body| if body.is_end_stream() { Body::empty() } else { Body::new(Guard::new(body, allowance, timeout)) });

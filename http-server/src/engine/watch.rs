@@ -152,15 +152,24 @@ impl Watch {
 
     /// In sweeps.
     fn limit(&self, phase: Phase) -> Option<u32> {
-        let time = match phase {
+        let time = self.time(phase)?;
+        Some(u32::try_from(time.as_nanos() / self.pause.as_nanos()).unwrap_or(u32::MAX))
+    }
+
+    fn time(&self, phase: Phase) -> Option<Duration> {
+        Some(match phase {
             Phase::Idle => self.timeouts.idle,
             Phase::Head => self.timeouts.head,
             Phase::Body => self.timeouts.body,
             Phase::Writing => self.timeouts.write,
             Phase::Lingering => self.timeouts.linger,
             Phase::Busy => return None,
-        };
-        Some(u32::try_from(time.as_nanos() / self.pause.as_nanos()).unwrap_or(u32::MAX))
+        })
+    }
+
+    /// Bytes that a client has to take within the time of a phase if it is still taking something.
+    pub(super) fn least(&self, phase: Phase) -> u64 {
+        self.time(phase).map_or(0, Timeouts::least)
     }
 }
 

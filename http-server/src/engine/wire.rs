@@ -7,16 +7,19 @@ use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use bytes::{Buf, Bytes};
-use server_runtime::{Place, Stream};
+use server_runtime::{Pace, Place, Stream};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
-use tokio::time::{Sleep, sleep};
+use tokio::time::{Instant, Sleep, sleep};
+
+use crate::options::Timeouts;
 
 /// The bytes that were read, then the rest. Keeps the connection's place for as long as the stream lives.
 pub(super) struct Wire {
     read: Bytes,
     stream: Stream,
-    /// How long the client may take nothing of what is written.
+    /// How long the client may take (nearly) nothing of what is written.
     patience: Duration,
+    pace: Pace,
     /// Made when it takes nothing: most connections never have one.
     stalled: Option<Pin<Box<Sleep>>>,
     _place: Place,
@@ -29,7 +32,7 @@ impl Wire {
     }
 
     pub(super) fn new(read: Bytes, stream: Stream, place: Place, patience: Duration) -> Self {
-        Self { read, stream, patience, stalled: None, _place: place }
+        Self { read, stream, patience, pace: Pace::default(), stalled: None, _place: place }
     }
 
     /// Looks at what came of a write.
@@ -44,10 +47,20 @@ impl Wire {
     /// The client takes nothing; ready when it has not for too long. A client that took nothing before and takes
     /// nothing now has not read in between either, even if nothing was written meanwhile.
     fn stall(&mut self, cx: &mut Context<'_>) -> Poll<io::Error> {
-        let patience = self.patience;
-        let stalled = self.stalled.get_or_insert_with(|| Box::pin(sleep(patience)));
-        ready!(stalled.as_mut().poll(cx));
-        Poll::Ready(io::ErrorKind::TimedOut.into())
+        let Self { stream, patience, pace, stalled, .. } = self;
+        // Nothing is written meanwhile, so that the bytes on their way become less by those that the client receives.
+        let received = || stream.received(u64::MAX);
+        let stalled = stalled.get_or_insert_with(|| {
+            *pace = Pace::new(received());
+            Box::pin(sleep(*patience))
+        });
+        loop {
+            ready!(stalled.as_mut().poll(cx));
+            if !pace.has_moved(received(), Timeouts::least(*patience)) {
+                return Poll::Ready(io::ErrorKind::TimedOut.into());
+            }
+            stalled.as_mut().reset(Instant::now() + *patience);
+        }
     }
 }
 

@@ -48,8 +48,6 @@ pub(super) struct Worker {
     pub(super) router: RefCell<Router>,
     pub(super) clock: RefCell<Clock>,
     pub(super) watch: Watch,
-    /// Bytes of an answer that a client has to take within the time-out for it.
-    pub(super) write_window: u64,
     pub(super) drain: Cell<Drain>,
     pub(super) scratch: RefCell<Scratch>,
     pub(super) h2: H2,
@@ -86,7 +84,6 @@ impl Worker {
             router: RefCell::new(router),
             clock: RefCell::new(Clock::new()),
             watch: Watch::new(settings.options.timeouts),
-            write_window: settings.options.timeouts.write_window(),
             drain: Cell::new(Drain::No),
             scratch: RefCell::new(Scratch {
                 input: BytesMut::with_capacity(READ_BUFFER),

@@ -19,6 +19,7 @@ mod probe;
 mod redis;
 mod routes;
 mod shutdown;
+mod slow_readers;
 mod smuggling;
 mod strangers;
 mod streams;

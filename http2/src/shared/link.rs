@@ -115,6 +115,10 @@ pub struct Link<S> {
     unanswered: Arrivals,
     /// Whether nothing was read or written yet.
     is_new: bool,
+    /// Bytes that were given to the socket.
+    written: u64,
+    /// Bytes that came from it.
+    read: u64,
 }
 
 impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
@@ -122,12 +126,27 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
     pub fn new(engine: Connection, socket: S, read: Vec<u8>) -> Self {
         let shared = Rc::new(Shared::new(engine));
         let is_new = read.is_empty();
-        Self { shared, socket, unread: read, unanswered: Arrivals::default(), is_new }
+        Self { shared, socket, unread: read, unanswered: Arrivals::default(), is_new, written: 0, read: 0 }
     }
 
     /// The state that its requests' tasks need.
     pub fn shared(&self) -> &Rc<Shared> {
         &self.shared
+    }
+
+    /// The socket.
+    pub fn socket(&self) -> &S {
+        &self.socket
+    }
+
+    /// Bytes that were given to the socket.
+    pub fn written(&self) -> u64 {
+        self.written
+    }
+
+    /// Bytes that came from the socket, without those that were read before.
+    pub fn read_bytes(&self) -> u64 {
+        self.read
     }
 
     /// Whether the peer has begun a header block that has not come whole: between its frames, or within one. For [`poll`](Self::poll)'s
@@ -234,6 +253,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
             Ok(()) if !room.filled().is_empty() => {
                 self.is_new = false;
                 unused.end += room.filled().len();
+                self.read += room.filled().len() as u64;
                 answers.has_read();
                 Poll::Ready(Ok(()))
             }
@@ -260,17 +280,18 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
             }
         };
         self.is_new &= sent == 0;
+        self.written += sent as u64;
         answers.has_written(sent > 0, is_written);
         Ok(is_written)
     }
 
     /// Ends the connection, and its requests a few at a time: `end_turn` is that of [`Answers`]. A socket that closes
     /// with unread input sends a reset, which may overtake the last answer or the GOAWAY. So up to `most` bytes are
-    /// read and thrown away, or until the client closes.
+    /// read and thrown away, or until the client closes. It may be called again after it was given up.
     ///
     /// # Errors
     /// Of the socket.
-    pub async fn close(mut self, ended: Ended, most: usize, end_turn: impl Fn(&Context<'_>)) -> io::Result<()> {
+    pub async fn close(&mut self, ended: Ended, most: usize, end_turn: impl Fn(&Context<'_>)) -> io::Result<()> {
         poll_fn(|cx| {
             if self.shared.end(TURN_ENDED) {
                 return Poll::Ready(());

@@ -276,7 +276,7 @@ async fn tasks_hear_of_the_end_a_few_at_a_time() {
         let mut bench = Bench::open().await;
         bench.request(40).await;
         assert_eq!((0..5).map(|_| bench.turn().0).last(), Some(40));
-        let Bench { client: _client, link, answers, .. } = bench;
+        let Bench { client: _client, mut link, answers, .. } = bench;
         let mut closing = Box::pin(link.close(Ended::Lost, 0, |_| {}));
         let mut step = || closing.as_mut().poll(&mut Context::from_waker(Waker::noop())).map(Result::unwrap);
         let woken = || answers.tasks.0.load(Relaxed);
@@ -286,6 +286,7 @@ async fn tasks_hear_of_the_end_a_few_at_a_time() {
             assert_eq!((step(), woken()), (Poll::Ready(()), 40));
         }
         drop(closing);
+        drop(link);
         assert_eq!(woken(), 40);
     }
 }
@@ -333,7 +334,7 @@ async fn closing_drains_input_up_to_a_bound() {
         (Ended::Flooded, 5000, false),
         (Ended::Lost, 5000, false),
     ] {
-        let Bench { mut client, link, bytes, .. } = Bench::open().await;
+        let Bench { mut client, mut link, bytes, .. } = Bench::open().await;
         client.write_all(&vec![0; sent]).await.unwrap();
         client.shutdown().await.unwrap();
         link.close(ended, 10_000, |_| {}).await.unwrap();

@@ -25,11 +25,7 @@ impl Conn {
         let is_turn = match sending.poll(cx, &mut self.stream) {
             Poll::Ready(Ok(Piece::Sent(count))) => {
                 self.worker.stats().sent.add(count as u64);
-                // As in `flush`, a byte now and then does not set the time back.
-                self.taken += count as u64;
-                if self.slot.phase() == Phase::Writing && self.taken >= self.worker.write_window {
-                    self.slot.enter(Phase::Busy);
-                }
+                self.sent += count as u64;
                 count as u64 >= FILE_PIECE
             }
             Poll::Ready(Ok(Piece::Read(bytes))) => {
@@ -42,11 +38,7 @@ impl Conn {
                 return self.read_ahead(cx);
             }
             Poll::Pending => {
-                self.has_waited = true;
-                if self.slot.phase() != Phase::Writing {
-                    self.taken = 0;
-                    self.slot.enter(Phase::Writing);
-                }
+                self.note_blocked();
                 return Ok(Step::Wait);
             }
         };

@@ -9,10 +9,11 @@ use axum::body::Body;
 use bytes::Bytes;
 use http::header::{CONNECTION, HeaderName, UPGRADE};
 use http::{Request, Version};
-use http2::shared::{Answers, Ended, Link, Requests, Shared, TURN_TASKS};
+use http2::shared::{Answers, Ended, Link, Requests, TURN_TASKS};
 use http2::{Config, Connection as Engine, Error, Event, Reason, RequestHead, StreamId};
-use server_runtime::{Place, Stream};
+use server_runtime::{Pace, Place, Stream};
 
+use super::client::Client;
 use super::later::Laters;
 use super::plain::{self, Short};
 use super::stream;
@@ -45,15 +46,6 @@ impl First {
         }
         Self { begun, request }
     }
-
-    /// The connection, on which the request is being answered.
-    fn link(self: Box<Self>, worker: &Rc<Worker>, origin: &Origin, socket: Stream, read: Bytes) -> Link<Stream> {
-        let Self { begun: (engine, stream), request } = *self;
-        let link = Link::new(engine, socket, read.into());
-        worker.stats().h2_requests.add(1);
-        stream::begin(worker, link.shared(), origin, stream, request);
-        link
-    }
 }
 
 /// Serves a connection of which `read` was read already, and perhaps a request in HTTP/1.1.
@@ -67,36 +59,60 @@ pub(in crate::engine) async fn serve(
     first: Option<Box<First>>,
 ) {
     slot.renew(Phase::Head);
-    let mut link = match first {
-        Some(first) => first.link(&worker, &origin, stream, read),
-        None => Link::new(Engine::new(&config(&worker.settings.options), Instant::now()), stream, read.into()),
+    let (engine, request) = match first.map(|first| *first) {
+        Some(First { begun: (engine, id), request }) => (engine, Some((id, request))),
+        None => (Engine::new(&config(&worker.settings.options), Instant::now()), None),
     };
+    let mut link = Link::new(engine, stream, read.into());
+    let client = Client::new(&worker, link.shared(), &slot);
+    if let Some((id, request)) = request {
+        worker.stats().h2_requests.add(1);
+        stream::begin(&client, &origin, id, request);
+    }
     let mut conn = Conn {
-        shared: Rc::clone(link.shared()),
         pulse: worker.watch.slot(),
-        laters: Laters::new(&worker),
+        paces: Paces::default(),
+        laters: Laters::new(&client),
         requests: Requests::default(),
         rests: Vec::new(),
         is_ending: false,
         has_begun: false,
         is_within_head: false,
-        worker: Rc::clone(&worker),
+        client,
         slot,
         origin,
     };
     let ended = poll_fn(|cx| {
-        if conn.is_too_slow(cx) {
+        if conn.is_too_slow(&link, cx) {
             return Poll::Ready(Ended::Lost);
         }
+        let was_writing = conn.slot.phase() == Phase::Writing;
         let polled = link.poll(cx, &worker.h2.buffers, &mut conn);
         conn.note_head(link.is_within_head());
+        if !was_writing && conn.slot.phase() == Phase::Writing {
+            conn.paces.writing = Pace::new(link_received(&link));
+        }
         polled
     });
     let ended = ended.await;
     drop(conn);
-    let closed = link.close(ended, LINGER_BYTES, server_runtime::end_turn);
-    let _ = tokio::time::timeout(worker.settings.options.timeouts.linger, closed).await;
+    close(&worker, link, ended).await;
     drop(place);
+}
+
+/// Bytes of a connection that its client has received.
+fn link_received(link: &Link<Stream>) -> u64 {
+    link.socket().received(link.written())
+}
+
+/// Ends the connection, and waits for the client to close: until it neither does nor takes what is on its way.
+async fn close(worker: &Worker, mut link: Link<Stream>, ended: Ended) {
+    let mut pace = Pace::new(link_received(&link));
+    let (linger, least) = (worker.settings.options.timeouts.linger, worker.watch.least(Phase::Lingering));
+    while tokio::time::timeout(linger, link.close(ended, LINGER_BYTES, server_runtime::end_turn)).await.is_err()
+        && link.socket().unacknowledged() > 0
+        && pace.has_moved(link_received(&link), least)
+    {}
 }
 
 fn config(options: &Options) -> Config {
@@ -112,7 +128,7 @@ fn config(options: &Options) -> Config {
 }
 
 struct Conn {
-    shared: Rc<Shared>,
+    client: Rc<Client>,
     requests: Requests,
     laters: Laters,
     /// The parts of short answers that found no room; between turns none.
@@ -123,38 +139,63 @@ struct Conn {
     has_begun: bool,
     /// Whether the client has begun a head that has not come whole.
     is_within_head: bool,
-    worker: Rc<Worker>,
     slot: Rc<Slot>,
     /// Since when nothing was heard of a client that waits for something.
     pulse: Rc<Slot>,
+    paces: Paces,
     origin: Origin,
+}
+
+/// The client's progress in the time of `slot`, and in that of `pulse`.
+#[derive(Default)]
+struct Paces {
+    writing: Pace,
+    pulse: Pace,
 }
 
 impl Conn {
     /// Looks at the clock; whether the client was too slow.
-    fn is_too_slow(&mut self, cx: &Context<'_>) -> bool {
+    fn is_too_slow(&mut self, link: &Link<Stream>, cx: &Context<'_>) -> bool {
         self.slot.wake_by(cx.waker());
         self.pulse.wake_by(cx.waker());
+        let is_under_way = || link.socket().unacknowledged() > 0;
+        if self.client.is_asked() {
+            self.client.report(link_received(link), is_under_way());
+        }
+        if self.slot.is_expired()
+            && let phase @ (Phase::Writing | Phase::Idle) = self.slot.phase()
+            // Bytes on their way outlast the time between requests.
+            && (phase == Phase::Writing || is_under_way())
+            && self.paces.writing.has_moved(link_received(link), self.client.worker.watch.least(phase))
+        {
+            self.slot.renew(phase);
+        }
         let is_idle = self.slot.phase() == Phase::Idle;
         if self.slot.is_expired() && !is_idle {
-            self.worker.stats().timeouts.add(1);
+            self.client.worker.stats().timeouts.add(1);
             return true;
         }
-        if self.slot.is_expired() || self.worker.drain.get() != Drain::No {
+        if self.slot.is_expired() || self.client.worker.drain.get() != Drain::No {
             self.end();
         }
         if !self.pulse.is_expired() {
             return false;
         }
-        let is_waiting = self.shared.engine().open_streams() > 0;
+        let is_waiting = self.client.shared.engine().open_streams() > 0;
         match self.pulse.phase() {
             Phase::Idle if is_waiting => {
-                self.shared.engine().ping(*b"are you?");
+                self.client.shared.engine().ping(*b"are you?");
+                self.paces.pulse = Pace::new(link_received(link));
                 self.pulse.renew(Phase::Writing);
             }
+            // The question is behind all that is on its way.
             Phase::Writing if is_waiting => {
-                self.worker.stats().timeouts.add(1);
-                return true;
+                let least = self.client.worker.watch.least(Phase::Writing);
+                if !self.paces.pulse.has_moved(link_received(link), least) {
+                    self.client.worker.stats().timeouts.add(1);
+                    return true;
+                }
+                self.pulse.renew(Phase::Writing);
             }
             _ => self.pulse.renew(Phase::Idle),
         }
@@ -173,7 +214,7 @@ impl Conn {
 
     /// The phase of a connection that has written all.
     fn phase(&self) -> Phase {
-        let engine = self.shared.engine();
+        let engine = self.client.shared.engine();
         match engine.open_streams() {
             _ if !engine.is_open() || self.is_within_head => Phase::Head,
             0 if self.is_ending => Phase::Writing,
@@ -186,14 +227,14 @@ impl Conn {
     fn end(&mut self) {
         if !self.is_ending {
             self.is_ending = true;
-            self.shared.engine().shutdown();
+            self.client.shared.engine().shutdown();
             self.slot.renew(Phase::Writing);
         }
     }
 
     /// A request has begun; whether it is one that can be answered.
     fn begin(&mut self, stream: StreamId, head: &RequestHead, end: bool, short: Option<Short>) -> bool {
-        self.worker.stats().h2_requests.add(1);
+        self.client.worker.stats().h2_requests.add(1);
         self.slot.enter(Phase::Idle);
         match short {
             Some(Short::Instant(_)) => true,
@@ -201,47 +242,48 @@ impl Conn {
                 self.laters.push(stream, id, encoding);
                 true
             }
-            None => self.worker.h2.buffers.arrivals().request(&mut self.requests, stream, head, end),
+            None => self.client.worker.h2.buffers.arrivals().request(&mut self.requests, stream, head, end),
         }
     }
 }
 
 impl Answers for Conn {
     fn take(&mut self, input: &mut &[u8]) -> Result<(), Error> {
-        let (shared, worker) = (Rc::clone(&self.shared), Rc::clone(&self.worker));
-        let (mut engine, buffers) = (shared.engine(), &worker.h2.buffers);
+        let client = Rc::clone(&self.client);
+        let (shared, buffers) = (&client.shared, &client.worker.h2.buffers);
+        let mut engine = shared.engine();
         let now = Instant::now();
         while let Some(event) = engine.next(input, now)? {
             match event {
                 Event::Request { stream, head, end } => {
-                    let tells = self.worker.tells_of_http3(self.origin.is_secure, self.has_begun);
-                    let short = if tells { None } else { plain::find(&self.worker, head, end) };
+                    let tells = self.client.worker.tells_of_http3(self.origin.is_secure, self.has_begun);
+                    let short = if tells { None } else { plain::find(&self.client.worker, head, end) };
                     self.has_begun = true;
                     if !self.begin(stream, head, end, short) {
                         engine.reset(stream, Reason::PROTOCOL_ERROR);
                     } else if let Some(Short::Instant(kind)) = short {
-                        self.rests.extend(plain::answer(&self.worker, &mut engine, stream, kind));
+                        self.rests.extend(plain::answer(&self.client.worker, &mut engine, stream, kind));
                     }
                 }
                 Event::Data { stream, data, end } => {
                     let (length, piece) = (data.len(), buffers.pieces().copy(data));
-                    if buffers.arrivals().data(&shared, stream, piece, end) {
+                    if buffers.arrivals().data(shared, stream, piece, end) {
                         engine.release(stream, length);
                     }
                 }
                 Event::Trailers { stream, fields } => {
                     self.slot.enter(Phase::Idle);
-                    buffers.arrivals().trailers(&shared, stream, fields);
+                    buffers.arrivals().trailers(shared, stream, fields);
                 }
                 Event::TooLarge { stream, head, end } => {
                     self.slot.enter(Phase::Idle);
-                    if !buffers.arrivals().too_large(&shared, stream, head, end) {
+                    if !buffers.arrivals().too_large(shared, stream, head, end) {
                         engine.refuse_large(stream);
                     }
                 }
                 Event::Reset { stream, reason, .. } => {
                     self.laters.forget(stream);
-                    buffers.arrivals().reset(&shared, stream, reason);
+                    buffers.arrivals().reset(shared, stream, reason);
                 }
                 Event::Pong(_) | Event::GoAway { .. } => {}
             }
@@ -251,26 +293,26 @@ impl Answers for Conn {
 
     fn forget(&mut self, error: Error) {
         tracing::debug!(peer = %self.origin.peer, "HTTP/2: {error}");
-        self.worker.h2.buffers.arrivals().clear();
+        self.client.worker.h2.buffers.arrivals().clear();
         self.rests.clear();
         if error.reason == Reason::ENHANCE_YOUR_CALM {
-            self.worker.stats().floods.add(1);
+            self.client.worker.stats().floods.add(1);
         }
     }
 
     fn answer(&mut self, cx: &mut Context<'_>) {
         // The arrivals are not borrowed while one is answered.
-        let next = || self.worker.h2.buffers.arrivals().pop(&self.shared);
+        let next = || self.client.worker.h2.buffers.arrivals().pop(&self.client.shared);
         let mut tasks = 0;
         while tasks < TURN_TASKS
             && let Some((stream, request)) = next()
         {
-            let is_task = stream::begin(&self.worker, &self.shared, &self.origin, stream, request);
+            let is_task = stream::begin(&self.client, &self.origin, stream, request);
             tasks += usize::from(is_task);
         }
-        self.laters.answer(cx, &self.shared, &mut self.rests);
+        self.laters.answer(cx, &mut self.rests);
         for (stream, rest) in self.rests.drain(..) {
-            stream::send_rest(&self.worker, &self.shared, stream, rest);
+            stream::send_rest(&self.client, stream, rest);
         }
     }
 

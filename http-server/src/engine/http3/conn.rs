@@ -190,12 +190,14 @@ struct State {
     abandoned: Cell<u32>,
     /// The phase of the connection when there are none.
     rest: Cell<Phase>,
+    /// Bytes of answers that were given to QUIC. It takes as many as were acknowledged of those before.
+    given: Cell<u64>,
 }
 
 impl State {
     fn new(worker: &Worker) -> Self {
         let (slot, rest) = (worker.watch.slot(), Cell::new(Phase::Idle));
-        Self { slot, active: Cell::new(0), abandoned: Cell::new(0), rest }
+        Self { slot, active: Cell::new(0), abandoned: Cell::new(0), rest, given: Cell::new(0) }
     }
 
     /// Whether the connection should end by itself.
@@ -220,6 +222,16 @@ impl Running {
         state.active.set(state.active.get() + 1);
         state.slot.renew(Phase::Busy);
         Self(Rc::clone(state))
+    }
+
+    /// Bytes of answers that were given to QUIC, also for other requests of the connection.
+    pub(super) fn given(&self) -> u64 {
+        self.0.given.get()
+    }
+
+    /// QUIC has taken these bytes of the answer.
+    pub(super) fn gave(&self, bytes: usize) {
+        self.0.given.set(self.0.given.get() + bytes as u64);
     }
 
     /// The request is none.

@@ -20,7 +20,7 @@ use http::header::{
 use http::{Method, Request, StatusCode, Uri};
 use http_body::Body as _;
 use http2::shared::join_cookies;
-use server_runtime::Peer;
+use server_runtime::{Pace, Peer};
 use tokio::sync::oneshot;
 use tokio::time::timeout;
 
@@ -31,6 +31,7 @@ use crate::engine::exchange::Origin;
 use crate::engine::guard::guarded;
 use crate::engine::request_line::RequestLine;
 use crate::engine::sending::{LONGER, SHORTER, on_stream};
+use crate::engine::watch::Phase;
 use crate::engine::worker::Worker;
 use crate::tuning::H3_PIECE;
 
@@ -77,7 +78,7 @@ pub(super) async fn answer(
     worker.stats().h3_requests.add(1);
     let (send, mut receive) = stream.split();
     let mut request: Request<()> = request;
-    let mut open = Open { worker, send, is_done: false, line: RequestLine::of(&request) };
+    let mut open = Open { worker, running, send, is_done: false, line: RequestLine::of(&request) };
     if !is_well_formed(request.headers()) || !is_target(request.method(), request.uri()) {
         receive.stop_sending(Code::H3_MESSAGE_ERROR);
         return open.send.stop_stream(Code::H3_MESSAGE_ERROR);
@@ -116,15 +117,34 @@ pub(super) async fn answer(
     let is_sent = sent.is_ok();
     open.end(sent);
     if is_sent {
-        // It is over when the answer has arrived: the end of a connection takes with it what is on its way.
-        let _ = timeout(open.worker.settings.options.timeouts.write, gone).await;
+        arrived(&open.worker, &quic, gone).await;
     }
 }
 
-/// Within the time that a client has to take some of an answer.
-async fn in_time(worker: &Worker, sent: impl Future<Output = Result<(), StreamError>>) -> Result<(), Unsent> {
-    timeout(worker.settings.options.timeouts.write, sent).await.map_err(|_| Unsent::TooSlow)??;
-    Ok(())
+/// Waits until an answer has arrived: the end of a connection takes with it what is on its way. Until nothing moves any more, at most.
+async fn arrived(worker: &Worker, quic: &quinn::Connection, mut gone: Gone) {
+    let sent = || quic.stats().udp_tx.bytes;
+    let mut pace = Pace::new(sent());
+    while timeout(worker.settings.options.timeouts.write, gone.as_mut()).await.is_err()
+        && pace.has_moved(sent(), worker.watch.least(Phase::Writing))
+    {}
+}
+
+/// Within the time that a client has to take some of an answer. The client's line has no room for
+/// this one and for answers to other requests at once: those give it more time.
+async fn in_time(
+    worker: &Worker,
+    running: &Running,
+    sent: impl Future<Output = Result<(), StreamError>>,
+) -> Result<(), Unsent> {
+    let (mut sent, mut pace) = (pin!(sent), Pace::new(running.given()));
+    loop {
+        match timeout(worker.settings.options.timeouts.write, sent.as_mut()).await {
+            Ok(sent) => return Ok(sent?),
+            Err(_) if pace.has_moved(running.given(), worker.watch.least(Phase::Writing)) => {}
+            Err(_) => return Err(Unsent::TooSlow),
+        }
+    }
 }
 
 /// An address as people know it: IPv4 that came through an IPv6 socket is IPv4.
@@ -190,6 +210,7 @@ impl From<StreamError> for Unsent {
 /// A stream that is being answered. When it is dropped before that is done, it is reset.
 struct Open {
     worker: Rc<Worker>,
+    running: Running,
     send: RequestStream<Sending, Bytes>,
     is_done: bool,
     line: Rc<RequestLine>,
@@ -223,11 +244,11 @@ impl Open {
         let (length, is_bodyless) = on_stream(&mut response, is_head);
         let (mut parts, body) = response.into_parts();
         self.complete(&mut parts.headers, length);
-        in_time(&self.worker, self.send.send_response(Response::from_parts(parts, ()))).await?;
+        in_time(&self.worker, &self.running, self.send.send_response(Response::from_parts(parts, ()))).await?;
         if !is_bodyless {
             self.send_body(body, length, gone).await?;
         }
-        in_time(&self.worker, self.send.finish()).await
+        in_time(&self.worker, &self.running, self.send.finish()).await
     }
 
     /// Sets the fields of every answer, and removes those that have no place here.
@@ -259,7 +280,7 @@ impl Open {
                     Ok(piece) => piece,
                     Err(frame) => {
                         let Ok(trailers) = frame.into_trailers() else { continue };
-                        return in_time(&self.worker, self.send.send_trailers(trailers)).await;
+                        return in_time(&self.worker, &self.running, self.send.send_trailers(trailers)).await;
                     }
                 },
                 Some(Err(error)) => return Err(Unsent::Broken(Some(error.into()))),
@@ -269,9 +290,13 @@ impl Open {
             if let Some(left) = &mut left {
                 *left = left.checked_sub(piece.len() as u64).ok_or_else(|| Unsent::Broken(Some(LONGER.into())))?;
             }
+            // QUIC takes as much as the client's window has room for, so that a part is given when the client has taken most of it.
+            let most = self.worker.watch.least(Phase::Writing).min(H3_PIECE as u64) as usize;
             while !piece.is_empty() {
-                let part = piece.split_to(piece.len().min(H3_PIECE));
-                in_time(&self.worker, self.send.send_data(part)).await?;
+                let part = piece.split_to(piece.len().min(most));
+                let length = part.len();
+                in_time(&self.worker, &self.running, self.send.send_data(part)).await?;
+                self.running.gave(length);
             }
         }
     }

@@ -20,7 +20,7 @@ use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll};
 
 use bytes::BytesMut;
-use server_runtime::{Place, Stream};
+use server_runtime::{Pace, Place, Stream};
 use tokio::io::AsyncWrite as _;
 
 pub use handshake::Rejection;
@@ -62,7 +62,8 @@ pub(super) async fn serve(
         application: Some(application),
         lingers: Cell::new(LINGER_BYTES),
         is_shut: Cell::default(),
-        taken: Cell::default(),
+        sent: Cell::default(),
+        pace: Cell::default(),
     };
     poll_fn(|cx| driver.poll(cx)).await;
 }
@@ -77,8 +78,9 @@ struct Driver {
     lingers: Cell<usize>,
     /// The server's half of the connection has ended.
     is_shut: Cell<bool>,
-    /// Bytes that the client has taken since its time to do so began.
-    taken: Cell<u64>,
+    /// Bytes that were given to the stream.
+    sent: Cell<u64>,
+    pace: Cell<Pace>,
 }
 
 impl Driver {
@@ -109,7 +111,10 @@ impl Driver {
         }
         drop(scratch);
         if self.slot.is_expired() && line.stream.is_some() {
-            if line.is_blocked || self.slot.phase() == Phase::Lingering {
+            let phase = self.slot.phase();
+            if self.is_taking(&line, phase) {
+                self.slot.renew(phase);
+            } else if line.is_blocked || phase == Phase::Lingering {
                 self.worker.stats().timeouts.add(1);
                 line.end();
             } else {
@@ -161,18 +166,33 @@ impl Driver {
 
     /// The time that the client has.
     fn time(&self, line: &Line, sent: u64) {
+        self.sent.set(self.sent.get() + sent);
         if !line.is_blocked {
-            self.taken.set(0);
             // A close frame is answered by one, or by the end of the connection.
             self.slot.stay(if line.has_sent_close || line.is_dropped { Phase::Lingering } else { Phase::Busy });
-            return;
-        }
-        self.taken.set(self.taken.get() + sent);
-        // A byte now and then does not set the time back.
-        if self.slot.phase() != Phase::Writing || self.taken.get() >= self.worker.write_window {
-            self.taken.set(0);
+        } else if self.slot.phase() != Phase::Writing {
+            if let Some(stream) = &line.stream {
+                self.pace.set(Pace::new(stream.received(self.sent.get())));
+            }
+            self.slot.enter(Phase::Writing);
+        } else if self.is_taking(line, Phase::Writing) {
             self.slot.enter(Phase::Writing);
         }
+    }
+
+    /// Whether the client has taken enough since its time began. A byte now and then is not enough. If it has, its time begins anew.
+    fn is_taking(&self, line: &Line, phase: Phase) -> bool {
+        let Some(stream) = &line.stream else { return false };
+        let may_be = match phase {
+            Phase::Writing => line.is_blocked,
+            // The close frame may be behind what is on its way.
+            Phase::Lingering => stream.unacknowledged() > 0,
+            Phase::Idle | Phase::Head | Phase::Body | Phase::Busy => false,
+        };
+        let mut pace = self.pace.get();
+        let is_taking = may_be && pace.has_moved(stream.received(self.sent.get()), self.worker.watch.least(phase));
+        self.pace.set(pace);
+        is_taking
     }
 
     /// Ends our half, and reads until the client ends its own: a socket that is closed with unread bytes drops what was not sent. True if

@@ -1,0 +1,67 @@
+//! Clients that are slow to send or to take.
+
+use axum::http::StatusCode;
+use server_runtime::Pace;
+
+use super::Conn;
+use crate::engine::state::{Call, Close, State};
+use crate::engine::upload::BodyError;
+use crate::engine::watch::Phase;
+use crate::engine::worker::Scratch;
+
+impl Conn {
+    /// The socket takes no more for now.
+    pub(super) fn note_blocked(&mut self) {
+        self.has_waited = true;
+        if self.slot.phase() != Phase::Writing {
+            self.pace = Pace::new(self.stream.received(self.sent));
+            self.slot.enter(Phase::Writing);
+        } else if self.is_taking(Phase::Writing) {
+            self.slot.enter(Phase::Writing);
+        }
+    }
+
+    /// Whether the client has taken enough of the answer since its time to do so began. A byte now and then is not enough. If it has, its time
+    /// begins anew.
+    fn is_taking(&mut self, phase: Phase) -> bool {
+        // Bytes on their way outlast the time between requests, and that for the client to close.
+        let may_be = match phase {
+            Phase::Writing => true,
+            Phase::Idle | Phase::Lingering => self.stream.unacknowledged() > 0,
+            Phase::Head | Phase::Body | Phase::Busy => false,
+        };
+        may_be && self.pace.has_moved(self.stream.received(self.sent), self.worker.watch.least(phase))
+    }
+
+    /// The client took too long. True if the connection ends without another word.
+    pub(super) fn expire(&mut self, scratch: &mut Scratch) -> bool {
+        let phase = self.slot.phase();
+        if self.is_taking(phase) {
+            self.slot.renew(phase);
+            return false;
+        }
+        if phase != Phase::Idle {
+            self.worker.stats().timeouts.add(1);
+        }
+        match (phase, &mut self.state) {
+            (Phase::Head, State::Waiting) => {
+                self.slot.renew(Phase::Writing);
+                self.refuse(StatusCode::REQUEST_TIMEOUT, "the request came too slowly", scratch);
+                false
+            }
+            (Phase::Body, State::Calling(Call { upload, .. }) | State::Sending(_, _, upload)) => {
+                if let Some(upload) = upload {
+                    upload.fail(BodyError::TooSlow);
+                }
+                self.slot.renew(Phase::Busy);
+                false
+            }
+            (Phase::Idle, _) => {
+                self.slot.renew(Phase::Writing);
+                self.close = Close::Yes;
+                false
+            }
+            _ => true,
+        }
+    }
+}

@@ -1,0 +1,75 @@
+//! A connection as the tasks of its streams know it.
+
+use std::cell::{Cell, RefCell};
+use std::mem;
+use std::rc::Rc;
+use std::task::{Context, Poll, Waker};
+
+use http2::shared::Shared;
+
+use crate::engine::watch::Slot;
+use crate::engine::worker::Worker;
+
+/// State that a connection and its streams share.
+pub(super) struct Client {
+    pub(super) worker: Rc<Worker>,
+    pub(super) shared: Rc<Shared>,
+    /// The connection's, by which its task is woken.
+    slot: Rc<Slot>,
+    report: Cell<Report>,
+    /// Streams that wait for the next report.
+    waiting: RefCell<Vec<Waker>>,
+}
+
+/// The connection's answer to a stream whose time is over: only the connection has the socket.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Report {
+    number: u32,
+    /// Bytes of the connection that the client has received.
+    pub(super) received: u64,
+    /// Whether more are on their way to it.
+    pub(super) is_under_way: bool,
+}
+
+impl Client {
+    pub(super) fn new(worker: &Rc<Worker>, shared: &Rc<Shared>, slot: &Rc<Slot>) -> Rc<Self> {
+        Rc::new(Self {
+            worker: Rc::clone(worker),
+            shared: Rc::clone(shared),
+            slot: Rc::clone(slot),
+            report: Cell::default(),
+            waiting: RefCell::default(),
+        })
+    }
+
+    /// The last report, which may be old.
+    pub(super) fn last_report(&self) -> Report {
+        self.report.get()
+    }
+
+    /// Ready with a report that is younger than this one.
+    pub(super) fn poll_report(&self, after: Report, cx: &Context<'_>) -> Poll<Report> {
+        let report = self.report.get();
+        if report.number != after.number {
+            return Poll::Ready(report);
+        }
+        let mut waiting = self.waiting.borrow_mut();
+        if !waiting.iter().any(|waker| waker.will_wake(cx.waker())) {
+            waiting.push(cx.waker().clone());
+        }
+        drop(waiting);
+        self.slot.wake();
+        Poll::Pending
+    }
+
+    /// Whether a stream waits for a report.
+    pub(super) fn is_asked(&self) -> bool {
+        !self.waiting.borrow().is_empty()
+    }
+
+    /// Reports to the streams that wait.
+    pub(super) fn report(&self, received: u64, is_under_way: bool) {
+        self.report.set(Report { number: self.report.get().number.wrapping_add(1), received, is_under_way });
+        mem::take(&mut *self.waiting.borrow_mut()).into_iter().for_each(Waker::wake);
+    }
+}
