@@ -7,7 +7,7 @@ use std::task::{Context, Poll};
 
 use http2::shared::{Answers, Ended, Link, Requests, Shared, TURN_TASKS};
 use http2::{Config, Connection as Engine, Error, Event, Reason};
-use server_runtime::{Connection, Stream};
+use server_runtime::{Connection, Pace, Stream};
 use tokio::time::Instant;
 
 use super::call;
@@ -67,14 +67,32 @@ async fn serve_http2(origin: &Rc<Origin>, stream: Stream, read: Vec<u8>) {
             Poll::Ready(ended) => Poll::Ready(ended),
             Poll::Pending => {
                 conn.watch.note_head(link.is_within_head());
-                conn.look_at_the_clock(cx)
+                conn.look_at_the_clock(cx, &link)
             }
         }
     });
     let ended = ended.await;
     drop(conn);
-    let closed = link.close(ended, tuning::READ_BUFFER, server_runtime::end_turn);
-    let _ = tokio::time::timeout(tuning::LINGER, closed).await;
+    close(link, ended).await;
+}
+
+/// Bytes of a connection that its client has received.
+fn received(link: &Link<Stream>) -> u64 {
+    link.socket().received(link.written())
+}
+
+/// Ends the connection, and waits for the client to close: until it neither does nor takes what is on its way.
+async fn close(mut link: Link<Stream>, ended: Ended) {
+    let mut pace = Pace::new(received(&link));
+    loop {
+        let is_taking = link.socket().unacknowledged() > 0;
+        let time = if is_taking { tuning::REST_TIME } else { tuning::LINGER };
+        let closed = link.close(ended, tuning::READ_BUFFER, server_runtime::end_turn);
+        let is_closed = tokio::time::timeout(time, closed).await.is_ok();
+        if is_closed || !is_taking || !pace.has_moved(received(&link), tuning::least(time)) {
+            return;
+        }
+    }
 }
 
 fn config(options: &Options) -> Config {
@@ -101,10 +119,11 @@ struct Conn<'a> {
 
 impl Conn<'_> {
     /// Ready if the client is not there any more.
-    fn look_at_the_clock(&mut self, cx: &mut Context<'_>) -> Poll<Ended> {
+    fn look_at_the_clock(&mut self, cx: &mut Context<'_>, link: &Link<Stream>) -> Poll<Ended> {
         let shared = &self.shared;
         let is_open = shared.engine().is_open();
-        match self.watch.poll(cx, || shared.engine().open_streams() > 0, is_open) {
+        let moved = || received(link) + link.read_bytes();
+        match self.watch.poll(cx, || shared.engine().open_streams() > 0, is_open, moved) {
             Poll::Ready(Wish::Leave) => shared.engine().shutdown(),
             Poll::Ready(Wish::Ping) => shared.engine().ping(*b"are you?"),
             Poll::Ready(Wish::Cut) => {

@@ -4,9 +4,11 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
+use server_runtime::Pace;
 use tokio::time::{Instant, Sleep, sleep_until};
 
 use crate::options::Timeouts;
+use crate::tuning::least;
 
 /// How much more or less than the age that is asked for a connection may have, as a part of it.
 const AGE_SPREAD: f64 = 0.1;
@@ -29,8 +31,8 @@ pub(super) struct Watch {
     began: Instant,
     /// When the last call came.
     pub(super) active: Instant,
-    /// When a ping was sent whose answer is not there yet.
-    pinged: Option<Instant>,
+    /// When a ping was sent whose answer is not there yet, and what had moved by then.
+    pinged: Option<(Instant, Pace)>,
     /// When the last ping was answered.
     heard: Instant,
     has_left: bool,
@@ -87,11 +89,18 @@ impl Watch {
         self.head.map(|head| head + self.timeouts.handshake)
     }
 
-    /// `is_busy` tells whether calls are under way; it is asked only when it matters. `is_open`, whether the client has begun.
-    pub(super) fn poll(&mut self, cx: &mut Context<'_>, is_busy: impl Fn() -> bool, is_open: bool) -> Poll<Wish> {
+    /// `is_busy` tells whether calls are under way; it is asked only when it matters. `is_open`, whether the client has begun. `moved`, how many
+    /// bytes the client has received and sent.
+    pub(super) fn poll(
+        &mut self,
+        cx: &mut Context<'_>,
+        is_busy: impl Fn() -> bool,
+        is_open: bool,
+        moved: impl Fn() -> u64,
+    ) -> Poll<Wish> {
         while self.timer.as_mut().poll(cx).is_ready() {
             let now = Instant::now();
-            let is_deaf = self.pinged.is_some_and(|at| at + self.timeouts.keepalive_answer <= now);
+            let is_deaf = self.is_deaf(now, &moved);
             let is_over = self.end.is_some_and(|end| end <= now);
             let is_stuck = self.end_of_head().is_some_and(|end| end <= now);
             if is_deaf || is_over || is_stuck || !is_open && self.began + self.timeouts.handshake <= now {
@@ -109,7 +118,7 @@ impl Watch {
                 self.end = self.timeouts.age_grace.map(|grace| now + grace);
             }
             if is_silent && !leaves {
-                self.pinged = Some(now);
+                self.pinged = Some((now, Pace::new(moved())));
             }
             let next = self.next(now, is_open);
             self.timer.as_mut().reset(next);
@@ -123,10 +132,20 @@ impl Watch {
         Poll::Pending
     }
 
+    /// Whether the answer to a ping is late. The ping is behind all that is on its way to the client, and the answer behind all that is on its way
+    /// from it: while enough of that moves, the client has more time.
+    fn is_deaf(&mut self, now: Instant, moved: impl Fn() -> u64) -> bool {
+        let time = self.timeouts.keepalive_answer;
+        let Some((at, pace)) = self.pinged.as_mut().filter(|(at, _)| *at + time <= now) else { return false };
+        let has_moved = pace.has_moved(moved(), least(time));
+        *at = now;
+        !has_moved
+    }
+
     /// When there is something to see next.
     fn next(&self, now: Instant, is_open: bool) -> Instant {
         let ping = match self.pinged {
-            Some(at) => at + self.timeouts.keepalive_answer,
+            Some((at, _)) => at + self.timeouts.keepalive_answer,
             None => self.heard + self.timeouts.keepalive,
         };
         let handshake = Some(self.began + self.timeouts.handshake).filter(|_| !is_open);
@@ -160,7 +179,7 @@ mod tests {
         for (chance, age) in [(0.0, 90), (0.5, 100), (1.0, 110)] {
             let (mut watch, began) = (Watch::new(timeouts, chance), Instant::now());
             for (wish, after) in [(Wish::Leave, age), (Wish::Cut, age + 7)] {
-                assert_eq!(poll_fn(|cx| watch.poll(cx, || true, true)).await, wish);
+                assert_eq!(poll_fn(|cx| watch.poll(cx, || true, true, || 0)).await, wish);
                 let (took, after) = (began.elapsed(), seconds(after));
                 assert!(took >= after && took < after + seconds(1), "{wish:?} after {took:?}");
             }

@@ -15,6 +15,7 @@ mod outside;
 mod peers;
 mod rest;
 mod shutdown;
+mod slow_readers;
 mod support;
 mod tls;
 mod web;

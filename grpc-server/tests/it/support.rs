@@ -30,7 +30,11 @@ pub(crate) struct Server {
 impl Server {
     /// The greeter.
     pub(crate) fn start() -> Self {
-        Self::with(Routes::new().add_service(GreeterServer::new(Greeter)), options())
+        Self::greeter_with(options())
+    }
+
+    pub(crate) fn greeter_with(options: Options) -> Self {
+        Self::with(Routes::new().add_service(GreeterServer::new(Greeter)), options)
     }
 
     /// A greeter that does as it is told.

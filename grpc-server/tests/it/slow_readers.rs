@@ -1,0 +1,60 @@
+//! Clients that take answers slowly and steadily. A ping of the server is behind megabytes that the system buffers for them, and so is their answer to it.
+
+use std::io::{Read as _, Write as _};
+use std::net::{SocketAddr, TcpStream};
+use std::time::{Duration, Instant};
+
+use socket2::{Domain, Socket, Type};
+
+use crate::frames::{DATA, END_HEADERS, END_STREAM, HEADERS, SETTINGS, WINDOW_UPDATE, call_head, frame};
+use crate::support::{MANY_TIMES, PATIENCE, Server, many_times, options, until};
+
+/// 40,000 bytes a second. Over loopback the client's system tells the server of 24,000 to 30,000 at a time.
+const PIECE: usize = 2000;
+const PAUSE: Duration = Duration::from_millis(50);
+
+/// A client whose system buffers little, and whose windows are never full, with a call for many messages under way.
+fn client(addr: SocketAddr) -> TcpStream {
+    let socket = Socket::new(Domain::IPV4, Type::STREAM, None).unwrap();
+    socket.set_recv_buffer_size(16 * 1024).unwrap();
+    socket.connect(&addr.into()).unwrap();
+    socket.set_read_timeout(Some(PATIENCE)).unwrap();
+    let mut stream = TcpStream::from(socket);
+    let all = (1_u32 << 30).to_be_bytes();
+    // SETTINGS_INITIAL_WINDOW_SIZE
+    let settings = frame(SETTINGS, 0, 0, &[&[0, 4], &all[..]].concat());
+    let message = many_times(&"x".repeat(500), 1_000_000, 0);
+    let call = [frame(HEADERS, END_HEADERS, 1, &call_head(MANY_TIMES)), frame(DATA, END_STREAM, 1, &message)];
+    let begin = [b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", &settings[..], &frame(WINDOW_UPDATE, 0, 0, &all)].concat();
+    stream.write_all(&[begin, call.concat()].concat()).unwrap();
+    stream
+}
+
+/// Reads for so long.
+fn read_slowly(mut from: &TcpStream, time: Duration) {
+    let began = Instant::now();
+    while began.elapsed() < time {
+        if let Err(error) = from.read_exact(&mut [0; PIECE]) {
+            panic!("cut after {:?}: {error}", began.elapsed());
+        }
+        std::thread::sleep(PAUSE);
+    }
+}
+
+#[tokio::test]
+async fn pings_wait_for_what_is_on_its_way() {
+    let mut options = options();
+    options.timeouts.keepalive = Duration::from_secs(1);
+    options.timeouts.keepalive_answer = Duration::from_secs(2);
+    let server = Server::greeter_with(options);
+    let client = client(server.addr);
+    let reading = tokio::task::spawn_blocking(move || {
+        read_slowly(&client, Duration::from_secs(8));
+        client
+    });
+    let client = reading.await.unwrap();
+    assert_eq!(server.running.connections(), 1);
+    // One that takes nothing more is disconnected.
+    until("the client is cut", || server.running.connections() == 0).await;
+    drop(client);
+}
