@@ -7,7 +7,7 @@ use std::rc::Rc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::task::{Context, Poll};
 
-use server_runtime::Stream;
+use server_runtime::{Pace, Stream};
 use tokio::io::{AsyncRead as _, ReadBuf};
 
 use super::conn::TURN_OUTPUT;
@@ -32,7 +32,18 @@ pub(super) async fn serve(worker: Rc<Worker>, stream: Stream, mut client: Connec
     let mut link = instance.replication.join(instance, &client.shared, *follower, now);
     let is_clean = link.receive(input, now).is_ok();
     let (output, guard) = (Output::default(), OutputGuard::default());
-    let mut conn = Conn { worker, stream, client, link, output, guard, is_done: !is_clean, ends_by: None };
+    let mut conn = Conn {
+        worker,
+        stream,
+        client,
+        link,
+        output,
+        guard,
+        is_done: !is_clean,
+        ends_by: None,
+        given: 0,
+        pace: Pace::default(),
+    };
     let ended = poll_fn(|cx| conn.poll(cx)).await;
     let shared = &conn.client.shared;
     tracing::info!(
@@ -57,6 +68,10 @@ struct Conn {
     is_done: bool,
     /// When it ends, if it is to end, in milliseconds of Unix time.
     ends_by: Option<u64>,
+    /// Bytes that were given to the stream.
+    given: u64,
+    /// The replica's progress since the socket took nothing more.
+    pace: Pace,
 }
 
 impl Conn {
@@ -78,8 +93,7 @@ impl Conn {
         if let Poll::Ready(ended) = self.receive(cx, now) {
             return Poll::Ready(ended);
         }
-        if let Some(why) = self.link.failure(now) {
-            tracing::warn!(id = self.client.shared.id, addr = self.client.shared.addr, "{why}");
+        if self.is_too_slow(now) {
             return Poll::Ready(Err(io::ErrorKind::TimedOut.into()));
         }
         let mut sent = 0;
@@ -110,6 +124,7 @@ impl Conn {
             self.worker.stats.output.add(count as u64);
             self.worker.instance.replication.figures.sent.fetch_add(count as u64, Relaxed);
             self.client.shared.traffic.sent.add(count as u64);
+            self.given += count as u64;
             if count > 0 {
                 self.link.moved(now);
             }
@@ -118,13 +133,32 @@ impl Conn {
                 Poll::Pending if self.is_over_limit(now) => {
                     return Poll::Ready(Err(io::ErrorKind::QuotaExceeded.into()));
                 }
-                Poll::Pending => return Poll::Pending,
+                Poll::Pending => {
+                    if count > 0 {
+                        self.pace = Pace::new(self.stream.received(self.given));
+                    }
+                    return Poll::Pending;
+                }
             }
             if sent > TURN_OUTPUT {
                 server_runtime::defer(cx);
                 return Poll::Pending;
             }
         }
+    }
+
+    /// Whether the replica's time is over; the log says why.
+    fn is_too_slow(&mut self, now: u64) -> bool {
+        // Over a slow line the socket takes nothing more for long, and the replica receives what it has taken before.
+        if self.link.receives_snapshot()
+            && self.link.failure(now).is_some()
+            && self.pace.has_moved(self.stream.received(self.given), 1)
+        {
+            self.link.moved(now);
+        }
+        let Some(why) = self.link.failure(now) else { return false };
+        tracing::warn!(id = self.client.shared.id, addr = self.client.shared.addr, "{why}");
+        true
     }
 
     /// The connection is to end as this server follows another: of what clients were told is done the replica gets what its socket

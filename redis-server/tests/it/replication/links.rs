@@ -2,7 +2,9 @@
 
 use std::io::{self, BufRead as _, BufReader, ErrorKind, Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
-use std::time::Duration;
+use std::time::{Duration, Instant};
+
+use socket2::{Domain, Socket, Type};
 
 use super::{Client, Value, field, primary};
 use crate::support::genuine::Genuine;
@@ -102,6 +104,27 @@ fn a_replica_that_acknowledges_nothing_is_dropped() {
     if let Some(mut genuine) = Genuine::start(&settings) {
         check(genuine.listen());
     }
+}
+
+/// A slow line: the socket takes megabytes of the snapshot, and then nothing for longer than `repl-timeout`, while the replica receives what the socket has
+/// taken. One that receives nothing more is dropped.
+#[test]
+fn a_replica_that_receives_its_snapshot_slowly_stays() {
+    let server = primary(&[("repl-timeout", "2"), ("repl-diskless-sync-delay", "0"), ("rdbcompression", "no")]);
+    server.connect().ask("SETRANGE big 16000000 x");
+    let socket = Socket::new(Domain::IPV4, Type::STREAM, None).expect("a socket");
+    socket.set_recv_buffer_size(16 * 1024).expect("a small buffer");
+    socket.connect(&server.addr.into()).expect("it listens");
+    let mut replica = TcpStream::from(socket);
+    replica.set_read_timeout(Some(PATIENCE)).expect("half a minute is a time");
+    replica.write_all(b"SYNC\r\n").expect("it takes a request");
+    let began = Instant::now();
+    while began.elapsed() < Duration::from_secs(8) {
+        replica.read_exact(&mut [0; 2000]).expect("the snapshot goes on");
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    assert_eq!(replicas(&server).0, "1");
+    until("it is dropped", || replicas(&server).0 == "0");
 }
 
 #[test]
