@@ -31,6 +31,13 @@ impl FilePart {
         has(self.at) && (count < 2 || has(self.at + count - 1))
     }
 
+    /// All bytes of a short part, if the system has them in its cache.
+    pub(crate) fn cached(&self) -> Option<Vec<u8>> {
+        let mut bytes = vec![0; usize::try_from(self.left).ok()?];
+        let read = read_cached(&self.file, &mut bytes, self.at).ok()?;
+        (read == bytes.len()).then_some(bytes)
+    }
+
     /// Has a thread read the next `count` bytes, or fewer at the end of the file.
     pub(crate) fn read_from_disk(&self, count: usize) -> JoinHandle<io::Result<Vec<u8>>> {
         read_from_disk(&self.file, self.at, count)

@@ -30,7 +30,8 @@ pub const LARGE_PIECE: usize = 32 * 1024;
 /// Bytes of later requests that are read while a handler works, so that a reset is noticed; more stay in the socket.
 pub const READ_AHEAD: usize = 64 * 1024;
 
-/// Files from here on are sent by sendfile(2) over plain HTTP/1.1, as nginx does with all: two system calls more, and one copy less.
+/// Files from here on are sent by sendfile(2) over plain HTTP/1.1, as nginx does with all: two system calls more, and one copy less. Shorter ones are read
+/// at once.
 pub const FILE_MIN: u64 = 32 * 1024;
 
 /// Bytes of a file that one turn sends, of which the first and the last are looked for in the system's cache. nginx: as much as the socket takes,

@@ -86,23 +86,29 @@ impl Files {
 
     async fn ask(&self, request: Request<Body>) -> Response {
         let mut files = self.0.clone();
+        let has_body = request.method() == Method::GET;
         let (answer, opened) = disk::noting_file(files.try_call(request)).await;
-        match answer {
-            Ok(response) => {
-                let mut response = response.map(Body::new);
-                let part = opened.and_then(|file| part_of(file, &response)).filter(|part| part.left >= FILE_MIN);
-                if let Some(part) = part {
-                    response.extensions_mut().insert(part);
-                }
-                response
-            }
-            Err(error) => refused(&error).into_response(),
+        let response = match answer {
+            Ok(response) => response,
+            Err(error) => return refused(&error).into_response(),
+        };
+        let Some(part) = opened.filter(|_| has_body).and_then(|file| part_of(file, &response)) else {
+            return response.map(Body::new);
+        };
+        if part.left >= FILE_MIN {
+            let mut response = response.map(Body::new);
+            response.extensions_mut().insert(part);
+            return response;
+        }
+        match part.cached() {
+            Some(bytes) => response.map(|_| Body::from(bytes)),
+            None => response.map(Body::new),
         }
     }
 }
 
 /// The part of a file that is the body of an answer.
-fn part_of(file: Arc<File>, response: &Response) -> Option<FilePart> {
+fn part_of<B>(file: Arc<File>, response: &Response<B>) -> Option<FilePart> {
     let number = |text: &str| text.parse().ok();
     let left = number(response.headers().get(CONTENT_LENGTH)?.to_str().ok()?)?;
     let at = match response.status() {

@@ -2,7 +2,7 @@
 //! for the rest a thread waits for the disk (openat2(2) `RESOLVE_CACHED`, preadv2(2) `RWF_NOWAIT`).
 
 use std::cell::RefCell;
-use std::fs::{self, Metadata};
+use std::fs;
 use std::future;
 use std::io::{self, SeekFrom};
 use std::mem;
@@ -11,11 +11,12 @@ use std::path::{Path, PathBuf};
 use std::pin::Pin;
 use std::sync::{Arc, PoisonError, RwLock};
 use std::task::{Context, Poll};
+use std::time::SystemTime;
 
 use tokio::io::{AsyncRead, AsyncSeek, ReadBuf};
 use tokio::task::{JoinError, JoinHandle, spawn_blocking};
 use tokio::task_local;
-use tower_http::services::fs::{Backend, File};
+use tower_http::services::fs::{Backend, File, Metadata};
 
 use crate::file_part::{read_cached, read_from_disk};
 
@@ -47,6 +48,47 @@ fn note(lookup: impl FnOnce(&mut Lookups)) {
     let _ = LOOKUPS.try_with(|lookups| lookup(&mut lookups.borrow_mut()));
 }
 
+/// The metadata of a file or directory that `ServeDir` asks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Found {
+    kind: Kind,
+    length: u64,
+    modified: Option<SystemTime>,
+    device: u64,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    File,
+    Directory,
+    Other,
+}
+
+impl From<&fs::Metadata> for Found {
+    fn from(metadata: &fs::Metadata) -> Self {
+        let kind = match metadata.file_type() {
+            kind if kind.is_file() => Kind::File,
+            kind if kind.is_dir() => Kind::Directory,
+            _ => Kind::Other,
+        };
+        Self { kind, length: metadata.len(), modified: metadata.modified().ok(), device: metadata.dev() }
+    }
+}
+
+impl Metadata for Found {
+    fn is_dir(&self) -> bool {
+        self.kind == Kind::Directory
+    }
+
+    fn modified(&self) -> io::Result<SystemTime> {
+        self.modified.ok_or_else(|| io::ErrorKind::Unsupported.into())
+    }
+
+    fn len(&self) -> u64 {
+        self.length
+    }
+}
+
 /// Directories and regular files. Nothing else is found: to open a pipe or a device is to do something with it.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Disk {
@@ -57,18 +99,18 @@ pub(super) struct Disk {
 
 impl Backend for Disk {
     type File = Opened;
-    type Metadata = Metadata;
+    type Metadata = Found;
     type OpenFuture = LookUp<Opened>;
-    type MetadataFuture = LookUp<Metadata>;
+    type MetadataFuture = LookUp<Found>;
 
     fn open(&self, path: PathBuf) -> LookUp<Opened> {
         let noted = |opened: &Opened, _: &Path| note(|lookups| lookups.opened = Some(Arc::clone(&opened.file)));
         self.look_up(path, Self::open, noted)
     }
 
-    fn metadata(&self, path: PathBuf) -> LookUp<Metadata> {
-        let noted = |found: &Metadata, path: &Path| {
-            if found.is_file() {
+    fn metadata(&self, path: PathBuf) -> LookUp<Found> {
+        let noted = |found: &Found, path: &Path| {
+            if found.kind == Kind::File {
                 note(|lookups| lookups.checked = Some(path.to_owned()));
             }
         };
@@ -115,22 +157,22 @@ impl Disk {
         })
     }
 
-    fn metadata(&self, path: &Path, reach: Reach) -> io::Result<Metadata> {
+    fn metadata(&self, path: &Path, reach: Reach) -> io::Result<Found> {
         let found = match reach {
             Reach::Caches => cached::metadata(path, |device| self.is_local(device) == Some(true))?,
             Reach::Disk => {
-                let found = fs::metadata(path)?;
-                self.learn(found.dev(), path);
+                let found = Found::from(&fs::metadata(path)?);
+                self.learn(found.device, path);
                 found
             }
         };
-        if found.is_file() || found.is_dir() { Ok(found) } else { Err(io::ErrorKind::NotFound.into()) }
+        if found.kind == Kind::Other { Err(io::ErrorKind::NotFound.into()) } else { Ok(found) }
     }
 
     fn open(&self, path: &Path, reach: Reach) -> io::Result<Opened> {
         let mut is_checked = false;
         note(|lookups| is_checked = lookups.checked.take_if(|checked| checked.as_path() == path).is_some());
-        if !is_checked && !self.metadata(path, reach)?.is_file() {
+        if !is_checked && self.metadata(path, reach)?.kind != Kind::File {
             return Err(io::ErrorKind::NotFound.into());
         }
         let file = match reach {
@@ -139,7 +181,7 @@ impl Disk {
         };
         let opened = Opened::new(file)?;
         // Another file may have come into its place.
-        if opened.found.is_file() { Ok(opened) } else { Err(io::ErrorKind::NotFound.into()) }
+        if opened.found.kind == Kind::File { Ok(opened) } else { Err(io::ErrorKind::NotFound.into()) }
     }
 
     /// Remembers what kind of device a path is on.
@@ -170,7 +212,7 @@ fn ended<T>(error: JoinError) -> io::Result<T> {
 #[derive(Debug)]
 pub(super) struct Opened {
     file: Arc<fs::File>,
-    found: Metadata,
+    found: Found,
     at: u64,
     /// A thread that waits for the disk.
     reading: Option<JoinHandle<io::Result<Vec<u8>>>>,
@@ -180,7 +222,7 @@ pub(super) struct Opened {
 
 impl Opened {
     fn new(file: fs::File) -> io::Result<Self> {
-        let found = file.metadata()?;
+        let found = Found::from(&file.metadata()?);
         Ok(Self { file: Arc::new(file), found, at: 0, reading: None, was_cached: false })
     }
 
@@ -245,11 +287,11 @@ impl AsyncSeek for Opened {
 }
 
 impl File for Opened {
-    type Metadata = Metadata;
-    type MetadataFuture<'a> = future::Ready<io::Result<Metadata>>;
+    type Metadata = Found;
+    type MetadataFuture<'a> = future::Ready<io::Result<Found>>;
 
     fn metadata(&self) -> Self::MetadataFuture<'_> {
-        future::ready(Ok(self.found.clone()))
+        future::ready(Ok(self.found))
     }
 }
 
@@ -257,11 +299,14 @@ impl File for Opened {
 /// file: the kernel may be too old, or not allowed to, or would have to wait.
 #[cfg(target_os = "linux")]
 mod cached {
-    use std::fs::{File, Metadata};
+    use std::fs::File;
     use std::io;
     use std::path::Path;
+    use std::time::{Duration, SystemTime};
 
-    use rustix::fs::{AtFlags, CWD, Mode, OFlags, ResolveFlags, StatxFlags, makedev, openat2, statfs, statx};
+    use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, ResolveFlags, StatxFlags, makedev, openat2, statfs, statx};
+
+    use super::{Found, Kind};
 
     /// File systems that ask another machine or another program, by the numbers that statfs(2) tells.
     const REMOTE: [u32; 15] = [
@@ -292,14 +337,22 @@ mod cached {
     }
 
     /// The metadata of a path, if it is on a device that may be asked.
-    pub(super) fn metadata(path: &Path, may_ask: impl Fn(u64) -> bool) -> io::Result<Metadata> {
+    pub(super) fn metadata(path: &Path, may_ask: impl Fn(u64) -> bool) -> io::Result<Found> {
         let place = open_as(path, OFlags::PATH)?;
-        let found = statx(&place, c"", AtFlags::EMPTY_PATH | AtFlags::STATX_DONT_SYNC, StatxFlags::empty())?;
-        if may_ask(makedev(found.stx_dev_major, found.stx_dev_minor)) {
-            place.metadata()
-        } else {
-            Err(io::ErrorKind::WouldBlock.into())
+        // Nothing is asked of a file system that is not this kernel's: of such a one the device alone is certain.
+        let flags = AtFlags::EMPTY_PATH | AtFlags::STATX_DONT_SYNC;
+        let found = statx(&place, c"", flags, StatxFlags::BASIC_STATS)?;
+        let device = makedev(found.stx_dev_major, found.stx_dev_minor);
+        if !may_ask(device) {
+            return Err(io::ErrorKind::WouldBlock.into());
         }
+        let kind = match FileType::from_raw_mode(found.stx_mode.into()) {
+            FileType::RegularFile => Kind::File,
+            FileType::Directory => Kind::Directory,
+            _ => Kind::Other,
+        };
+        let modified = Duration::new(found.stx_mtime.tv_sec.try_into().unwrap_or(0), found.stx_mtime.tv_nsec);
+        Ok(Found { kind, length: found.stx_size, modified: SystemTime::UNIX_EPOCH.checked_add(modified), device })
     }
 
     /// Opens a file. A pipe that has come into its place meanwhile is opened without waiting for a writer.
@@ -310,15 +363,17 @@ mod cached {
 
 #[cfg(not(target_os = "linux"))]
 mod cached {
-    use std::fs::{File, Metadata};
+    use std::fs::File;
     use std::io;
     use std::path::Path;
+
+    use super::Found;
 
     pub(super) fn is_local(_path: &Path) -> io::Result<bool> {
         Ok(false)
     }
 
-    pub(super) fn metadata(_path: &Path, _may_ask: impl Fn(u64) -> bool) -> io::Result<Metadata> {
+    pub(super) fn metadata(_path: &Path, _may_ask: impl Fn(u64) -> bool) -> io::Result<Found> {
         Err(io::ErrorKind::Unsupported.into())
     }
 
@@ -420,7 +475,7 @@ mod tests {
         let (disk, (path, _)) = (Disk::default(), file("local"));
         let kind = || disk.metadata(&path, Reach::Caches).map(|_| ()).map_err(|error| error.kind());
         assert_eq!(kind(), Err(io::ErrorKind::WouldBlock));
-        let device = disk.metadata(&path, Reach::Disk).unwrap().dev();
+        let device = disk.metadata(&path, Reach::Disk).unwrap().device;
         let is_local = cached::is_local(&path).unwrap();
         assert_eq!(*disk.devices.read().unwrap(), [(device, is_local)]);
         assert_eq!(kind(), if is_local { Ok(()) } else { Err(io::ErrorKind::WouldBlock) });
