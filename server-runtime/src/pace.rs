@@ -1,5 +1,8 @@
 //! The pace at which a client takes what it is sent.
 
+/// Time-outs for which the bytes of one step may count.
+const STEPS: u64 = 4;
+
 /// A client's progress within a time-out: the bytes that it had [received](crate::Stream::received) when its time began.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Pace(u64);
@@ -10,11 +13,21 @@ impl Pace {
         Self(received)
     }
 
-    /// Whether the client has received at least so many bytes since its time began. If so, it begins anew.
+    /// A time begins in which `least` bytes are to be received, while `under_way` more are on their way.
+    ///
+    /// A system acknowledges what its program reads in steps, of which one may be more than `least`. So bytes beyond these count for the next
+    /// times, up to four in all, if the next step has bytes enough.
+    pub fn begin(&mut self, received: u64, least: u64, under_way: u64) {
+        let earlier = if under_way > least { (STEPS - 1) * least } else { 0 };
+        self.0 = self.0.max(received.saturating_sub(earlier));
+    }
+
+    /// Whether the client has received at least `least` bytes since its time began, those of [earlier steps](Self::begin) included. If so,
+    /// the next time begins.
     pub fn has_moved(&mut self, received: u64, least: u64) -> bool {
         let has_moved = received.saturating_sub(self.0) >= least;
         if has_moved {
-            self.0 = received;
+            self.0 = (self.0 + least).max(received.saturating_sub((STEPS - 1) * least));
         }
         has_moved
     }
@@ -29,5 +42,24 @@ mod tests {
         let mut pace = Pace::new(1000);
         let moves = [1400, 1500, 1900, 2100].map(|received| pace.has_moved(received, 500));
         assert_eq!(moves, [false, true, false, true]);
+    }
+
+    #[test]
+    fn earlier_steps_count_if_another_is_possible() {
+        let moves = |under_way| {
+            let mut pace = Pace::default();
+            pace.begin(10_000, 500, under_way);
+            [10_000; 4].map(|received| pace.has_moved(received, 500))
+        };
+        assert_eq!(moves(17), [false; 4]);
+        assert_eq!(moves(60_000), [true, true, true, false]);
+    }
+
+    #[test]
+    fn a_large_step_lasts_for_four_times() {
+        for step in [2000, 1_000_000] {
+            let mut pace = Pace::new(0);
+            assert_eq!([step; 5].map(|received| pace.has_moved(received, 500)), [true, true, true, true, false]);
+        }
     }
 }

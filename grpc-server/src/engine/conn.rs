@@ -13,7 +13,7 @@ use tokio::time::Instant;
 use super::call;
 use super::h1;
 use super::origin::{End, Origin};
-use super::watch::{Watch, Wish};
+use super::watch::{Moved, Watch, Wish};
 use super::wire::Wire;
 use super::worker::Worker;
 use crate::options::Options;
@@ -83,7 +83,8 @@ fn received(link: &Link<Stream>) -> u64 {
 
 /// Ends the connection, and waits for the client to close: until it neither does nor takes what is on its way.
 async fn close(mut link: Link<Stream>, ended: Ended) {
-    let mut pace = Pace::new(received(&link));
+    let mut pace = Pace::default();
+    pace.begin(received(&link), tuning::least(tuning::REST_TIME), link.socket().unacknowledged());
     loop {
         let is_taking = link.socket().unacknowledged() > 0;
         let time = if is_taking { tuning::REST_TIME } else { tuning::LINGER };
@@ -122,7 +123,7 @@ impl Conn<'_> {
     fn look_at_the_clock(&mut self, cx: &mut Context<'_>, link: &Link<Stream>) -> Poll<Ended> {
         let shared = &self.shared;
         let is_open = shared.engine().is_open();
-        let moved = || received(link) + link.read_bytes();
+        let moved = || Moved { bytes: received(link) + link.read_bytes(), under_way: link.socket().unacknowledged() };
         match self.watch.poll(cx, || shared.engine().open_streams() > 0, is_open, moved) {
             Poll::Ready(Wish::Leave) => shared.engine().shutdown(),
             Poll::Ready(Wish::Ping) => shared.engine().ping(*b"are you?"),

@@ -24,6 +24,15 @@ pub(super) enum Wish {
     Cut,
 }
 
+/// The bytes of a connection.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Moved {
+    /// Those that the client has received, and those that it has sent.
+    pub(super) bytes: u64,
+    /// Those on their way to it.
+    pub(super) under_way: u64,
+}
+
 /// One timer for all that a connection is watched for.
 pub(super) struct Watch {
     timer: Pin<Box<Sleep>>,
@@ -31,8 +40,9 @@ pub(super) struct Watch {
     began: Instant,
     /// When the last call came.
     pub(super) active: Instant,
-    /// When a ping was sent whose answer is not there yet, and what had moved by then.
-    pinged: Option<(Instant, Pace)>,
+    /// When a ping was sent whose answer is not there yet.
+    pinged: Option<Instant>,
+    pace: Pace,
     /// When the last ping was answered.
     heard: Instant,
     has_left: bool,
@@ -54,6 +64,7 @@ impl Watch {
             began: now,
             active: now,
             pinged: None,
+            pace: Pace::default(),
             heard: now,
             has_left: false,
             head: None,
@@ -89,14 +100,13 @@ impl Watch {
         self.head.map(|head| head + self.timeouts.handshake)
     }
 
-    /// `is_busy` tells whether calls are under way; it is asked only when it matters. `is_open`, whether the client has begun. `moved`, how many
-    /// bytes the client has received and sent.
+    /// `is_busy` tells whether calls are under way; it is asked only when it matters. `is_open`, whether the client has begun.
     pub(super) fn poll(
         &mut self,
         cx: &mut Context<'_>,
         is_busy: impl Fn() -> bool,
         is_open: bool,
-        moved: impl Fn() -> u64,
+        moved: impl Fn() -> Moved,
     ) -> Poll<Wish> {
         while self.timer.as_mut().poll(cx).is_ready() {
             let now = Instant::now();
@@ -118,7 +128,9 @@ impl Watch {
                 self.end = self.timeouts.age_grace.map(|grace| now + grace);
             }
             if is_silent && !leaves {
-                self.pinged = Some((now, Pace::new(moved())));
+                self.pinged = Some(now);
+                let Moved { bytes, under_way } = moved();
+                self.pace.begin(bytes, least(self.timeouts.keepalive_answer), under_way);
             }
             let next = self.next(now, is_open);
             self.timer.as_mut().reset(next);
@@ -134,18 +146,19 @@ impl Watch {
 
     /// Whether the answer to a ping is late. The ping is behind all that is on its way to the client, and the answer behind all that is on its way
     /// from it: while enough of that moves, the client has more time.
-    fn is_deaf(&mut self, now: Instant, moved: impl Fn() -> u64) -> bool {
+    fn is_deaf(&mut self, now: Instant, moved: impl Fn() -> Moved) -> bool {
         let time = self.timeouts.keepalive_answer;
-        let Some((at, pace)) = self.pinged.as_mut().filter(|(at, _)| *at + time <= now) else { return false };
-        let has_moved = pace.has_moved(moved(), least(time));
-        *at = now;
-        !has_moved
+        if self.pinged.is_none_or(|at| at + time > now) {
+            return false;
+        }
+        self.pinged = Some(now);
+        !self.pace.has_moved(moved().bytes, least(time))
     }
 
     /// When there is something to see next.
     fn next(&self, now: Instant, is_open: bool) -> Instant {
         let ping = match self.pinged {
-            Some((at, _)) => at + self.timeouts.keepalive_answer,
+            Some(at) => at + self.timeouts.keepalive_answer,
             None => self.heard + self.timeouts.keepalive,
         };
         let handshake = Some(self.began + self.timeouts.handshake).filter(|_| !is_open);
@@ -179,7 +192,7 @@ mod tests {
         for (chance, age) in [(0.0, 90), (0.5, 100), (1.0, 110)] {
             let (mut watch, began) = (Watch::new(timeouts, chance), Instant::now());
             for (wish, after) in [(Wish::Leave, age), (Wish::Cut, age + 7)] {
-                assert_eq!(poll_fn(|cx| watch.poll(cx, || true, true, || 0)).await, wish);
+                assert_eq!(poll_fn(|cx| watch.poll(cx, || true, true, Moved::default)).await, wish);
                 let (took, after) = (began.elapsed(), seconds(after));
                 assert!(took >= after && took < after + seconds(1), "{wish:?} after {took:?}");
             }

@@ -9,8 +9,8 @@ use socket2::{Domain, Socket, Type};
 use crate::frames::{DATA, END_HEADERS, END_STREAM, HEADERS, SETTINGS, WINDOW_UPDATE, call_head, frame};
 use crate::support::{MANY_TIMES, PATIENCE, Server, many_times, options, until};
 
-/// 40,000 bytes a second. Over loopback the client's system tells the server of 24,000 to 30,000 at a time.
-const PIECE: usize = 2000;
+/// 8,000 bytes a second. Over loopback the client's system tells the server of 24,000 to 30,000 at a time: not within each time-out.
+const PIECE: usize = 400;
 const PAUSE: Duration = Duration::from_millis(50);
 
 /// A client whose system buffers little, and whose windows are never full, with a call for many messages under way.
@@ -49,7 +49,7 @@ async fn pings_wait_for_what_is_on_its_way() {
     let server = Server::greeter_with(options);
     let client = client(server.addr);
     let reading = tokio::task::spawn_blocking(move || {
-        read_slowly(&client, Duration::from_secs(8));
+        read_slowly(&client, Duration::from_secs(14));
         client
     });
     let client = reading.await.unwrap();

@@ -19,6 +19,8 @@ pub(super) struct Wire {
     stream: Stream,
     /// How long the client may take (nearly) nothing of what is written.
     patience: Duration,
+    /// Bytes that were given to the stream.
+    sent: u64,
     pace: Pace,
     /// Made when it takes nothing: most connections never have one.
     stalled: Option<Pin<Box<Sleep>>>,
@@ -32,7 +34,7 @@ impl Wire {
     }
 
     pub(super) fn new(read: Bytes, stream: Stream, place: Place, patience: Duration) -> Self {
-        Self { read, stream, patience, pace: Pace::default(), stalled: None, _place: place }
+        Self { read, stream, patience, sent: 0, pace: Pace::default(), stalled: None, _place: place }
     }
 
     /// Looks at what came of a write.
@@ -41,22 +43,25 @@ impl Wire {
             return self.stall(cx).map(Err);
         }
         self.stalled = None;
+        if let Poll::Ready(Ok(count)) = written {
+            self.sent += count as u64;
+        }
         written
     }
 
     /// The client takes nothing; ready when it has not for too long. A client that took nothing before and takes
     /// nothing now has not read in between either, even if nothing was written meanwhile.
     fn stall(&mut self, cx: &mut Context<'_>) -> Poll<io::Error> {
-        let Self { stream, patience, pace, stalled, .. } = self;
-        // Nothing is written meanwhile, so that the bytes on their way become less by those that the client receives.
-        let received = || stream.received(u64::MAX);
+        let Self { stream, patience, sent, pace, stalled, .. } = self;
+        let least = Timeouts::least(*patience);
+        let received = || stream.received(*sent);
         let stalled = stalled.get_or_insert_with(|| {
-            *pace = Pace::new(received());
+            pace.begin(received(), least, stream.unacknowledged());
             Box::pin(sleep(*patience))
         });
         loop {
             ready!(stalled.as_mut().poll(cx));
-            if !pace.has_moved(received(), Timeouts::least(*patience)) {
+            if !pace.has_moved(received(), least) {
                 return Poll::Ready(io::ErrorKind::TimedOut.into());
             }
             stalled.as_mut().reset(Instant::now() + *patience);

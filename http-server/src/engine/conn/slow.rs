@@ -1,7 +1,6 @@
 //! Clients that are slow to send or to take.
 
 use axum::http::StatusCode;
-use server_runtime::Pace;
 
 use super::Conn;
 use crate::engine::state::{Call, Close, State};
@@ -14,9 +13,8 @@ impl Conn {
     pub(super) fn note_blocked(&mut self) {
         self.has_waited = true;
         if self.slot.phase() != Phase::Writing {
-            self.pace = Pace::new(self.stream.received(self.sent));
-            self.slot.enter(Phase::Writing);
-        } else if self.is_taking(Phase::Writing) {
+            let (received, under_way) = (self.stream.received(self.sent), self.stream.unacknowledged());
+            self.pace.begin(received, self.worker.watch.least(Phase::Writing), under_way);
             self.slot.enter(Phase::Writing);
         }
     }

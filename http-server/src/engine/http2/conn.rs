@@ -90,7 +90,8 @@ pub(in crate::engine) async fn serve(
         let polled = link.poll(cx, &worker.h2.buffers, &mut conn);
         conn.note_head(link.is_within_head());
         if !was_writing && conn.slot.phase() == Phase::Writing {
-            conn.paces.writing = Pace::new(link_received(&link));
+            let least = worker.watch.least(Phase::Writing);
+            conn.paces.writing.begin(link_received(&link), least, link.socket().unacknowledged());
         }
         polled
     });
@@ -107,8 +108,9 @@ fn link_received(link: &Link<Stream>) -> u64 {
 
 /// Ends the connection, and waits for the client to close: until it neither does nor takes what is on its way.
 async fn close(worker: &Worker, mut link: Link<Stream>, ended: Ended) {
-    let mut pace = Pace::new(link_received(&link));
     let (linger, least) = (worker.settings.options.timeouts.linger, worker.watch.least(Phase::Lingering));
+    let mut pace = Pace::default();
+    pace.begin(link_received(&link), least, link.socket().unacknowledged());
     while tokio::time::timeout(linger, link.close(ended, LINGER_BYTES, server_runtime::end_turn)).await.is_err()
         && link.socket().unacknowledged() > 0
         && pace.has_moved(link_received(&link), least)
@@ -185,7 +187,8 @@ impl Conn {
         match self.pulse.phase() {
             Phase::Idle if is_waiting => {
                 self.client.shared.engine().ping(*b"are you?");
-                self.paces.pulse = Pace::new(link_received(link));
+                let least = self.client.worker.watch.least(Phase::Writing);
+                self.paces.pulse.begin(link_received(link), least, link.socket().unacknowledged());
                 self.pulse.renew(Phase::Writing);
             }
             // The question is behind all that is on its way.

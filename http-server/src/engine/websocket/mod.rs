@@ -172,10 +172,11 @@ impl Driver {
             self.slot.stay(if line.has_sent_close || line.is_dropped { Phase::Lingering } else { Phase::Busy });
         } else if self.slot.phase() != Phase::Writing {
             if let Some(stream) = &line.stream {
-                self.pace.set(Pace::new(stream.received(self.sent.get())));
+                let (received, under_way) = (stream.received(self.sent.get()), stream.unacknowledged());
+                let mut pace = self.pace.get();
+                pace.begin(received, self.worker.watch.least(Phase::Writing), under_way);
+                self.pace.set(pace);
             }
-            self.slot.enter(Phase::Writing);
-        } else if self.is_taking(line, Phase::Writing) {
             self.slot.enter(Phase::Writing);
         }
     }
