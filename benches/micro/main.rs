@@ -12,10 +12,8 @@ mod grpc_encode;
 mod hasher;
 mod json;
 mod lock_or_message;
-mod map_contention;
 mod observer;
 mod own_path;
-mod reply_encode;
 mod routing;
 #[path = "../settings.rs"]
 mod settings;
@@ -31,10 +29,8 @@ criterion_main!(
     hasher::group,
     json::group,
     lock_or_message::group,
-    map_contention::group,
     observer::group,
     own_path::group,
-    reply_encode::group,
     routing::group,
     system_allocator::group,
     udp_socket::group,

@@ -5,8 +5,12 @@
 use criterion::criterion_main;
 
 mod frame_copy;
+#[path = "../../../src/keys.rs"]
+mod keys;
+mod map_contention;
+mod reply_encode;
 mod resp_parse;
 #[path = "../../../settings.rs"]
 mod settings;
 
-criterion_main!(frame_copy::group, resp_parse::group);
+criterion_main!(frame_copy::group, map_contention::group, reply_encode::group, resp_parse::group);

@@ -11,8 +11,8 @@ use std::sync::{Barrier, Mutex, RwLock};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use crate::keys::{Popularity, draws, keys};
 use crate::settings::settings;
-use benches::{Popularity, draws, keys};
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group};
 use foldhash::fast::RandomState;
 
