@@ -28,8 +28,3 @@ pub use runtime::test;
 
 /// The version of Redis whose commands and replies are offered, as clients are told.
 pub const REDIS_VERSION: &str = "7.0.15";
-
-/// The example of README.md compiles and runs with the others.
-#[cfg(doctest)]
-#[doc = include_str!("../README.md")]
-struct Readme;

@@ -1,4 +1,4 @@
-//! Clients of other languages: small scripts of our own (`tests/peers`) on the genuine libraries.
+//! Clients in several languages: small programs of our own (`tests/peers`) on the genuine libraries.
 
 use std::process::Command;
 
@@ -47,6 +47,13 @@ pub(crate) const JS: Kit = kit! {
     install: "npm install --no-audit --no-fund --no-package-lock --loglevel=error",
 };
 
+pub(crate) const RUST: Kit = kit! {
+    name: "redis-rust",
+    sources: &["tests/peers/rust"],
+    programs: &["cargo"],
+    install: "cargo build --quiet --target-dir target",
+};
+
 /// Runs a script in RESP2 and RESP3.
 fn check(kit: &Kit, program: &str, script: &[&str]) {
     let Some(folder) = kit.installed() else { return };
@@ -69,6 +76,11 @@ fn redis_py() {
 #[test]
 fn go_redis() {
     check(&GO, "peer", &[]);
+}
+
+#[test]
+fn redis_rs() {
+    check(&RUST, "target/debug/peer", &[]);
 }
 
 #[test]

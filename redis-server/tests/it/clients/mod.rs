@@ -2,7 +2,6 @@
 
 mod applications;
 mod cluster;
-mod crates;
 pub(crate) mod languages;
 mod newer;
 mod shake;

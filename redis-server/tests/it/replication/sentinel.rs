@@ -1,11 +1,9 @@
 //! Genuine Sentinels with servers of ours, and clients of several languages that follow them.
 
-use redis::Commands;
-use redis::sentinel::{SentinelClient, SentinelServerType};
 use test_peers::printed;
 
 use super::*;
-use crate::clients::languages::{GO, JS, PYTHON};
+use crate::clients::languages::{GO, JS, PYTHON, RUST};
 
 /// A genuine Sentinel, which ends with this value.
 struct Sentinel {
@@ -130,9 +128,10 @@ fn clients_follow_sentinel() {
     let python = PYTHON.installed().map(|folder| ("py", folder.join("venv/bin/python"), "sentinel.py", folder));
     let go = GO.installed().map(|folder| ("go", folder.join("peer"), "sentinel", folder));
     let js = JS.installed().map(|folder| ("js", "node".into(), "sentinel.js", folder));
-    let others: Vec<_> = [python, go, js].into_iter().flatten().collect();
+    let rust = RUST.installed().map(|folder| ("rust", folder.join("target/debug/peer"), "sentinel", folder));
+    let clients: Vec<_> = [python, go, js, rust].into_iter().flatten().collect();
     let Some(Watched { mut first, second, sentinel }) = Watched::start("followed") else { return };
-    let keys: Vec<_> = others.iter().map(|(key, ..)| *key).chain(["rust"]).collect();
+    let keys: Vec<_> = clients.iter().map(|(key, ..)| *key).collect();
     let turns = |server: &Process, key: &str| match ask(&mut server.connect(), &["GET", key]) {
         Value::Bulk(text) => String::from_utf8(text).unwrap().parse().unwrap(),
         other => {
@@ -148,14 +147,13 @@ fn clients_follow_sentinel() {
     };
     thread::scope(|scope| {
         let port = sentinel.port;
-        let running: Vec<_> = others
+        let running: Vec<_> = clients
             .iter()
             .map(|(_, program, script, folder)| {
                 let mut command = Command::new(program);
                 command.args([script, &port.to_string()[..]]).current_dir(folder);
                 scope.spawn(move || printed(&command))
             })
-            .chain([scope.spawn(move || redis_rs(port))])
             .collect();
         all_write_to(&first);
         first.signal(Signal::KILL);
@@ -177,39 +175,4 @@ fn clients_follow_sentinel() {
             assert!(said.lines().last().is_some_and(|line| line.starts_with("ok, ")), "{said}");
         }
     });
-}
-
-/// The `redis` crate behind a Sentinel, until there is a key `done`; for as long as the others, if there never is one.
-fn redis_rs(port: u16) -> String {
-    let end = Instant::now() + Duration::from_secs(120);
-    let url = format!("redis://127.0.0.1:{port}");
-    let mut sentinel = SentinelClient::build(vec![url], "first".to_owned(), None, SentinelServerType::Master).unwrap();
-    let (mut turn, mut kept, mut failed) = (0_u64, 0, 0);
-    loop {
-        let mut life = || -> redis::RedisResult<()> {
-            let mut r = sentinel.get_connection()?;
-            r.set_read_timeout(Some(Duration::from_secs(2)))?;
-            while !r.exists("done")? {
-                assert!(Instant::now() < end, "there is no key done");
-                let value = r.get::<_, Option<u64>>("rust")?.unwrap_or(0);
-                assert!((kept..=turn).contains(&value), "a replica had {kept} of {turn}, and there is {value}");
-                turn += 1;
-                let mut pipeline = redis::pipe();
-                let (replicas,): (u64,) =
-                    pipeline.set("rust", turn).ignore().cmd("WAIT").arg(1).arg(1000).query(&mut r)?;
-                if replicas >= 1 {
-                    kept = turn;
-                }
-            }
-            Ok(())
-        };
-        match life() {
-            Ok(()) => return format!("ok, {turn} turns, {failed} failed"),
-            Err(error) => {
-                assert!(Instant::now() < end, "{error}");
-                failed += 1;
-                thread::sleep(Duration::from_millis(50));
-            }
-        }
-    }
 }
