@@ -2,6 +2,7 @@
 
 mod comments;
 mod everywhere;
+mod packages;
 mod rooms;
 mod tables;
 
@@ -154,6 +155,7 @@ impl Tree {
         breaches.extend(everywhere::breaches(&self.files));
         breaches.extend(House::read(&self.files).breaches());
         breaches.extend(tables::breaches(&self.files));
+        breaches.extend(packages::breaches(&self.files));
         let missing = DOCUMENTS.iter().filter(|name| !self.files.contains_key(**name));
         breaches.extend(missing.map(|name| format!("{name}: missing")));
         breaches
