@@ -154,6 +154,7 @@ impl Tree {
         breaches.extend(self.check_http2());
         breaches.extend(everywhere::breaches(&self.files));
         breaches.extend(House::read(&self.files).breaches());
+        breaches.extend(rooms::circles_elsewhere(&self.files));
         breaches.extend(tables::breaches(&self.files));
         breaches.extend(packages::breaches(&self.files));
         let missing = DOCUMENTS.iter().filter(|name| !self.files.contains_key(**name));

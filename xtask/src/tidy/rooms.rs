@@ -1,4 +1,4 @@
-//! The import graph of redis-server's files: circles, and the order of the rooms of `exec/`.
+//! The import graph of a crate's files: circles, and the order of the rooms of redis-server's `exec/`.
 //!
 //! An arrow leads from a file to the file that defines a name it uses, by a path that begins with `crate`, `self`, `super`, a child module
 //! or an imported module; re-exports are followed to the definition. Tests count as no room, and methods draw no arrow.
@@ -7,11 +7,14 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::{is_test, is_word, without_tests};
 
-/// Where the files lie.
+/// Where redis-server's files lie.
 const SOURCES: &str = "redis-server/src/";
 
 /// Files of a circle, at most: a reader can hold these in mind together.
 const MAX_CIRCLE: usize = 5;
+
+/// Crates whose files import each other in no circle.
+const WITHOUT_CIRCLES: &[&str] = &["http2/src/"];
 
 /// A room's name, the beginnings of its files' paths, and the rooms that it may name.
 type Room = (&'static str, &'static [&'static str], &'static [&'static str]);
@@ -54,7 +57,7 @@ const CORE: &[&str] = &[
     "snapshot/state.rs",
 ];
 
-/// The files of redis-server with what each names of the others.
+/// The files of a crate with what each names of the others.
 pub(super) struct House {
     files: BTreeMap<String, File>,
     /// Path of the file by its module's path, `crate::exec::window`.
@@ -81,8 +84,13 @@ enum Place {
 
 impl House {
     pub(super) fn read(files: &BTreeMap<String, String>) -> Self {
+        Self::below(SOURCES, files)
+    }
+
+    /// The files of one crate.
+    fn below(folder: &str, files: &BTreeMap<String, String>) -> Self {
         let sources = files.iter().filter_map(|(path, text)| {
-            let inner = path.strip_prefix(SOURCES)?.strip_suffix(".rs")?;
+            let inner = path.strip_prefix(folder)?.strip_suffix(".rs")?;
             (!is_test(path) && inner != "main").then(|| (path.clone(), File::read(&module_of(inner), text)))
         });
         let files: BTreeMap<_, _> = sources.collect();
@@ -182,6 +190,12 @@ impl House {
         let in_exec = circles.iter().filter(|circle| room(&circle[0]).is_some()).map(Vec::len).max().unwrap_or(1);
         format!("{} files of redis-server, largest circle {largest}, in exec {in_exec}", self.files.len())
     }
+}
+
+/// Circles in crates that have none.
+pub(super) fn circles_elsewhere(files: &BTreeMap<String, String>) -> Vec<String> {
+    let circles = WITHOUT_CIRCLES.iter().flat_map(|folder| House::below(folder, files).circles());
+    circles.map(|circle| format!("a circle where none is allowed: {}", circle.join(" "))).collect()
 }
 
 /// The complaint about a circle, if it has too many files.
@@ -468,6 +482,18 @@ mod tests {
         assert!(house.arrows[&format!("{SOURCES}exec/run/window.rs")].is_empty());
         assert!(house.circles().is_empty());
         assert_eq!(house.breaches().len(), 1, "aof does not see run");
+    }
+
+    #[test]
+    fn some_crates_have_no_circle() {
+        let files =
+            [("http2/src/a.rs", "use crate::b::F;\npub struct G;"), ("http2/src/b.rs", "pub struct F(crate::a::G);")];
+        let check = |files: &[(&str, &str)], expected: &[&str]| {
+            let files = files.iter().map(|(path, text)| ((*path).to_owned(), (*text).to_owned())).collect();
+            assert_eq!(circles_elsewhere(&files), expected);
+        };
+        check(&files[..1], &[]);
+        check(&files, &["a circle where none is allowed: http2/src/a.rs http2/src/b.rs"]);
     }
 
     #[test]
