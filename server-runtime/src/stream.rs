@@ -173,6 +173,17 @@ impl Stream {
         }
     }
 
+    /// Writes the head of an answer whose body [`poll_send_file`](Self::poll_send_file) sends next: plain TCP puts both into one packet.
+    ///
+    /// # Errors
+    /// Those of the socket.
+    pub fn poll_write_head(&mut self, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        match self {
+            Self::Tcp(stream) => stream.poll_write_head(cx, bytes),
+            other => Pin::new(other).poll_write(cx, bytes),
+        }
+    }
+
     /// Bytes that were written and that the client's system has not acknowledged yet. Encryption counts: over TLS they are
     /// more than the bytes that were given to the stream. 0 where the system does not tell (it does on Linux).
     pub fn unacknowledged(&self) -> u64 {

@@ -13,6 +13,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
+use socket2::SockRef;
 use tokio::io::{AsyncRead, AsyncWrite, Interest, ReadBuf};
 use tokio::net::TcpStream;
 
@@ -20,6 +21,12 @@ use crate::stream::{send_file, send_when_ready};
 
 /// Bytes that are read at a time before the runtime knows: room for these is made by zeroes.
 const FIRST_READ: usize = 2048;
+
+/// More follows at once: it may leave in the same packet (send(2)).
+#[cfg(target_os = "linux")]
+const MORE: i32 = libc::MSG_MORE | libc::MSG_NOSIGNAL;
+#[cfg(not(target_os = "linux"))]
+const MORE: i32 = 0;
 
 /// One end of a TCP connection.
 pub struct Tcp(State);
@@ -83,6 +90,17 @@ impl Tcp {
             send_when_ready(
                 || stream.poll_write_ready(cx),
                 || stream.try_io(Interest::WRITABLE, || send_file(stream.as_fd(), file, offset, count)),
+            )
+        })
+    }
+
+    /// [`Stream::poll_write_head`](crate::Stream::poll_write_head).
+    pub(crate) fn poll_write_head(&mut self, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        self.register()?;
+        self.then(|stream| {
+            send_when_ready(
+                || stream.poll_write_ready(cx),
+                || stream.try_io(Interest::WRITABLE, || SockRef::from(&*stream).send_with_flags(bytes, MORE)),
             )
         })
     }

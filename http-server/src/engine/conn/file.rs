@@ -15,13 +15,19 @@ use crate::tuning::FILE_PIECE;
 impl Conn {
     /// Sends the next piece of a file, once its head is sent.
     pub(super) fn send_file(&mut self, cx: &mut Context<'_>, scratch: &mut Scratch) -> io::Result<Step> {
-        if !scratch.out.is_empty() {
-            return Ok(Step::Flush);
-        }
         if self.output.len() > 0 {
-            return Ok(Step::Wait);
+            return Ok(if scratch.out.is_empty() { Step::Wait } else { Step::Flush });
         }
         let State::SendingFile(sending, close) = &mut self.state else { return Ok(Step::Again) };
+        if !scratch.out.is_empty() {
+            let Poll::Ready(count) = self.stream.poll_write_head(cx, &scratch.out)? else { return Ok(Step::Flush) };
+            self.worker.stats().sent.add(count as u64);
+            self.sent += count as u64;
+            scratch.out.drain(..count);
+            if !scratch.out.is_empty() {
+                return Ok(Step::Flush);
+            }
+        }
         let is_turn = match sending.poll(cx, &mut self.stream) {
             Poll::Ready(Ok(Piece::Sent(count))) => {
                 self.worker.stats().sent.add(count as u64);
