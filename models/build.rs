@@ -41,12 +41,10 @@ fn main() {
     let figures =
         between(&counters, "    /// The runtime's own figures", "}\n\n/// A place among the open connections");
     write("counters.rs", &counters.replace(figures, "").replace("use crate::metrics;\n", ""));
-    let task = source("server-runtime/src/event_loop/task.rs").replace("use std::task::Wake;\n\nuse super::Inner;\n", "");
-    let task = task.replace("use std::os::fd::OwnedFd;", "use super::OwnedFd;");
+    let task =
+        source("server-runtime/src/event_loop/task.rs").replace("use std::os::fd::OwnedFd;", "use super::OwnedFd;");
     let task = task.replace("rustix::io::write(&self.interrupt, &1_u64.to_ne_bytes())", "self.interrupt.write()");
-    write("task.rs", task.split("impl Wake for Header").next().expect("a text has a beginning"));
-    let balance = source("server-runtime/src/balance.rs");
-    write("order.rs", between(&balance, "/// A wish that connections", "/// The results of the last checks."));
+    write("task.rs", &task);
     let client = source(&in_redis("clients/client.rs"));
     let mail = between(&client, "    fn mailbox(&self)", "    /// Number of its last command in the table");
     let flags =

@@ -59,11 +59,6 @@ pub mod keyspace {
     }
 }
 
-/// server-runtime's `balance`, as far as connections are asked to move.
-pub mod balance {
-    include!(concat!(env!("OUT_DIR"), "/order.rs"));
-}
-
 /// server-runtime's `counters`.
 pub mod counters {
     include!(concat!(env!("OUT_DIR"), "/counters.rs"));

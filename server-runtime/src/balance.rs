@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use tokio::time::MissedTickBehavior;
 
-use crate::counters::Counters;
+use crate::counters::{Counters, Order};
 use crate::event_loop::Work;
 
 /// Time between two looks: long enough to see a load, short enough that nobody waits for a second worker.
@@ -37,15 +37,6 @@ const LOOKS_TO_SPREAD: u32 = 2;
 const LOOKS_TO_GATHER: u32 = 10;
 /// Load below which a worker has nothing to give away.
 const NOTHING: f64 = 0.001;
-
-/// A wish that connections of one worker go to another.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Order {
-    pub(crate) from: usize,
-    pub(crate) to: usize,
-    /// How many of those that have something to do, from 0 to 1.
-    pub(crate) share: f64,
-}
 
 /// The results of the last checks.
 #[derive(Debug, Default)]

@@ -9,7 +9,6 @@ use std::time::Instant;
 use tokio::sync::Notify;
 use tracing::{debug, warn};
 
-use crate::balance::Order;
 use crate::metrics;
 
 /// The counts of one server. Relaxed throughout: they are figures and limits, nothing is published through them.
@@ -46,6 +45,15 @@ struct WorkerCount {
     owes_answer: AtomicBool,
     /// Whether it has owed the answer for long: it gets no new connections.
     is_held_up: AtomicBool,
+}
+
+/// A wish that connections of one worker go to another.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Order {
+    pub(crate) from: usize,
+    pub(crate) to: usize,
+    /// How many of those that have something to do, from 0 to 1.
+    pub(crate) share: f64,
 }
 
 impl Counters {

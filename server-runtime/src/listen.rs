@@ -13,17 +13,17 @@ use std::time::{Duration, Instant};
 use socket2::{SockAddr, Socket};
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
-use tokio::sync::mpsc::UnboundedReceiver;
 use tracing::{debug, error, warn};
 
+use crate::accepted::{Accepted, Routes, Transport};
 use crate::counters::{Counters, Place};
 use crate::error::Error;
 use crate::event_loop::{self, Accepts};
 use crate::options::{Listen, Options};
+use crate::peer::Peer;
 use crate::socket;
-use crate::stream::{Peer, Routes};
 use crate::timers;
-use crate::tls::{self, Tls};
+use crate::tls::Tls;
 use crate::turns;
 
 /// Rest after a failure to accept that will not pass by itself, such as no file descriptors left.
@@ -34,26 +34,6 @@ const LOG_PAUSE: Duration = Duration::from_secs(1);
 
 /// Connections that a worker accepts, or gets from the accepting thread, before others have their turn: each has data to read at once.
 pub(crate) const TURN_ACCEPTS: usize = 4;
-
-/// An accepted connection on its way to its worker, for the first time or from another one.
-pub(crate) struct Accepted<C> {
-    pub(crate) socket: Transport,
-    pub(crate) peer: Peer,
-    pub(crate) local: Peer,
-    pub(crate) place: Place,
-    /// The state that it brings from another worker; `None` if it is new.
-    pub(crate) carried: Option<C>,
-}
-
-/// Where a worker's connections come from.
-pub(crate) type Arriving<C> = UnboundedReceiver<Accepted<C>>;
-
-/// A socket that no runtime has seen yet.
-pub(crate) enum Transport {
-    Tcp(std::net::TcpStream),
-    Tls(std::net::TcpStream, tls::Session),
-    Unix(std::os::unix::net::UnixStream),
-}
 
 /// One listening socket, or a worker's share of it.
 pub(crate) struct Listener {

@@ -1,11 +1,10 @@
-//! Starting a server, and what one has in hand while it runs.
+//! Starting a server, and waiting for its end.
 
 use std::fmt;
 use std::future::pending;
 use std::io;
 use std::net::{SocketAddr, UdpSocket};
 use std::sync::Arc;
-use std::sync::atomic::Ordering::Relaxed;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::{self, JoinHandle};
 
@@ -14,20 +13,21 @@ use tokio::sync::mpsc::unbounded_channel;
 use tokio::task::spawn_local;
 use tracing::{error, info};
 
-use crate::balance::{self, Order};
-use crate::counters::{Counters, Place};
+use crate::accepted::{Arriving, Routes};
+use crate::balance;
+use crate::counters::Counters;
 use crate::error::Error;
 use crate::event_loop::Work;
 use crate::files;
+use crate::handle::Handle;
 use crate::held_up;
-use crate::listen::{Arriving, Dealer, Listener};
+use crate::listen::{Dealer, Listener};
 use crate::metrics::Registry;
-use crate::options::{Listen, Options, TlsOptions};
+use crate::options::{Listen, Options};
 use crate::pin::Home;
 use crate::scrape;
 use crate::shutdown::{Shutdown, Stop};
 use crate::socket;
-use crate::stream::Routes;
 use crate::timers::Timers;
 use crate::tls::Tls;
 use crate::workers::{self, Accepting, Service, Told, Worker};
@@ -279,122 +279,6 @@ fn spawn(name: &str, run: impl FnOnce() -> bool + Send + 'static) -> Result<Join
 fn await_ready<T>(name: String, told: &Receiver<io::Result<T>>) -> Result<T, Error> {
     let panicked = || Err(io::Error::other("it ended before it was ready"));
     told.recv().unwrap_or_else(|_| panicked()).map_err(|source| Error::Thread { name, source })
-}
-
-/// A handle of a running server, to observe or end it. Clones are cheap.
-#[derive(Clone)]
-pub struct Handle {
-    stop: Arc<Stop>,
-    counters: Arc<Counters>,
-    tls: Option<Arc<Tls>>,
-}
-
-impl Handle {
-    /// Begins a shutdown in good order: nothing more is accepted, connections see their
-    /// [`Shutdown`], and those that have not ended after [`Options::drain`] are cut.
-    pub fn trigger(&self) {
-        self.stop.drain();
-    }
-
-    /// Ends at once: open connections are cut.
-    pub fn abort(&self) {
-        self.stop.end();
-    }
-
-    /// Whether the server has been told to end.
-    pub fn is_triggered(&self) -> bool {
-        self.stop.accept.is_triggered()
-    }
-
-    /// The signal that the server stops accepting connections.
-    pub fn closing(&self) -> Shutdown {
-        self.stop.accept.clone()
-    }
-
-    /// A place for a connection that has come otherwise than through the listeners, on the worker that has the fewest; among equals
-    /// the first from `next` on, which is set to the one behind it. `None` at the limit of open connections.
-    pub fn take_place(&self, next: &mut usize) -> Option<Place> {
-        let place = self.counters.take(*next, false)?;
-        *next = place.worker() + 1;
-        Some(place)
-    }
-
-    /// The configuration of TLS for a connection that begins now, if there is one: with the certificate that is in use.
-    pub fn tls_config(&self) -> Option<Arc<rustls::ServerConfig>> {
-        Some(self.tls.as_ref()?.session().config)
-    }
-
-    /// Connections open now.
-    pub fn connections(&self) -> usize {
-        self.counters.open()
-    }
-
-    /// Connections open now, by worker.
-    pub fn connections_by_worker(&self) -> Vec<usize> {
-        (0..self.counters.workers()).map(|worker| self.counters.open_on(worker)).collect()
-    }
-
-    /// Asks a share (0 to 1) of one worker's connections to go to another, each when it next has something to do. For
-    /// tests, and for programs that need a worker's processor for something else: the server itself balances again later.
-    ///
-    /// Nothing happens where connections [do not move](Service::moves), or to TLS ones.
-    ///
-    /// # Panics
-    /// When there is no such worker.
-    pub fn move_connections(&self, from: usize, to: usize, share: f64) {
-        assert!(to < self.counters.workers(), "there is no worker {to}");
-        self.counters.order(Order { from, to, share });
-    }
-
-    /// Connections that went to another worker since the start.
-    pub fn moved(&self) -> u64 {
-        self.counters.moved.load(Relaxed)
-    }
-
-    /// Connections accepted since the start, refused ones not counted.
-    pub fn accepted(&self) -> u64 {
-        self.counters.accepted.load(Relaxed)
-    }
-
-    /// Connections refused at the limit since the start.
-    pub fn refused(&self) -> u64 {
-        self.counters.refused.load(Relaxed)
-    }
-
-    /// The limit of open connections.
-    pub fn max_connections(&self) -> usize {
-        self.counters.limit.load(Relaxed)
-    }
-
-    /// Changes the limit of open connections; those beyond a lower one stay. Returns the limit that is now in force,
-    /// which is lower than the one asked for where the system does not allow as many open files.
-    pub fn set_max_connections(&self, limit: usize) -> usize {
-        let limit = files::connections_allowed(limit);
-        self.counters.limit.store(limit, Relaxed);
-        limit
-    }
-
-    /// Reads the certificate files again now.
-    ///
-    /// # Errors
-    /// When they do not load; the certificate in use stays.
-    pub fn reload_tls(&self) -> Result<(), Error> {
-        self.tls.as_ref().ok_or(Error::TlsWithoutCertificate)?.reload()
-    }
-
-    /// Uses other files or settings for TLS from now on.
-    ///
-    /// # Errors
-    /// When they do not load, and the old ones stay; or when the server was started without TLS.
-    pub fn replace_tls(&self, options: TlsOptions) -> Result<(), Error> {
-        self.tls.as_ref().ok_or(Error::TlsWithoutCertificate)?.replace(options)
-    }
-}
-
-impl fmt::Debug for Handle {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Handle").field("connections", &self.connections()).finish_non_exhaustive()
-    }
 }
 
 /// The thread for what goes on beside the workers.

@@ -1,24 +1,22 @@
 //! One accepted connection, whatever carries it.
 
-use std::fmt;
 use std::io::{self, IoSlice};
-use std::net::SocketAddr;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
-use std::path::Path;
 use std::pin::Pin;
-use std::sync::Arc;
-use std::task::{Context, Poll, ready};
+use std::task::{Context, Poll};
 
 use tokio::io::{AsyncRead, AsyncWrite, Interest, ReadBuf};
 use tokio::net::{TcpStream, UnixStream};
-use tokio::sync::mpsc::UnboundedSender;
 use tokio_rustls::server::TlsStream;
 
+use crate::accepted::{Accepted, Routes, Transport};
 use crate::counters::Place;
-use crate::event_loop::Polled;
-use crate::listen::{Accepted, Transport};
+use crate::event_loop::{self, Polled};
+use crate::peer::Peer;
+use crate::send_file::{send_file, send_when_ready};
 use crate::shutdown::Shutdown;
 use crate::tcp::Tcp;
+use crate::tls::Session;
 use crate::unacknowledged::unacknowledged;
 
 /// A connection on its worker.
@@ -43,21 +41,6 @@ pub struct Connection<C = ()> {
     pub routes: Routes<C>,
 }
 
-/// The ways from any worker to any other. Clones are cheap.
-pub struct Routes<C>(pub(crate) Arc<[UnboundedSender<Accepted<C>>]>);
-
-impl<C> Clone for Routes<C> {
-    fn clone(&self) -> Self {
-        Self(Arc::clone(&self.0))
-    }
-}
-
-impl<C> fmt::Debug for Routes<C> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Routes").field("workers", &self.0.len()).finish()
-    }
-}
-
 impl<C> Connection<C> {
     /// Goes on at another worker: there, [`Service::serve`](crate::Service::serve) gets the connection with what is
     /// `carried`. Nothing may be left unsent, and nothing that was read unprocessed unless it is carried.
@@ -71,35 +54,6 @@ impl<C> Connection<C> {
         let moved = Accepted { socket, peer, local, place: place.move_to(worker), carried: Some(carried) };
         // A worker that has ended takes nothing more: the server is shutting down.
         routes.0[worker].send(moved).map_err(|_| io::ErrorKind::NotConnected.into())
-    }
-}
-
-/// One end of a connection.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Peer {
-    /// An address; IPv4 as such, also when it came through a dual-stack IPv6 socket.
-    Tcp(SocketAddr),
-    /// A Unix socket, by the listening socket's path: clients' ends have no name.
-    Unix(Arc<Path>),
-}
-
-impl Peer {
-    /// The address, if it is one.
-    pub fn socket_addr(&self) -> Option<SocketAddr> {
-        match self {
-            Self::Tcp(addr) => Some(*addr),
-            Self::Unix(_) => None,
-        }
-    }
-}
-
-impl fmt::Display for Peer {
-    /// As Redis writes it: a Unix path has port 0.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Tcp(addr) => write!(f, "{addr}"),
-            Self::Unix(path) => write!(f, "{}:0", path.display()),
-        }
     }
 }
 
@@ -119,6 +73,16 @@ pub enum Stream {
 }
 
 impl Stream {
+    /// The stream after a TLS handshake on a new connection.
+    pub(crate) async fn handshake(socket: std::net::TcpStream, session: Session) -> io::Result<Self> {
+        if event_loop::is_here() {
+            let stream = session.accept(Polled::tcp(socket)).await?;
+            return Ok(Self::PolledTls(Box::new(stream)));
+        }
+        let stream = session.accept(TcpStream::from_std(socket)?).await?;
+        Ok(Self::Tls(Box::new(stream)))
+    }
+
     /// Whether the bytes are encrypted.
     pub fn is_tls(&self) -> bool {
         matches!(self, Self::Tls(_) | Self::PolledTls(_))
@@ -219,35 +183,6 @@ impl Stream {
             Self::Tcp(_) | Self::Unix(_) | Self::Polled(_) => None,
         }
     }
-}
-
-/// Sends once the socket is ready, and waits again if it would block nevertheless.
-pub(crate) fn send_when_ready(
-    mut ready: impl FnMut() -> Poll<io::Result<()>>,
-    mut send: impl FnMut() -> io::Result<usize>,
-) -> Poll<io::Result<usize>> {
-    loop {
-        ready!(ready())?;
-        match send() {
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
-            sent => return Poll::Ready(sent),
-        }
-    }
-}
-
-#[cfg(target_os = "linux")]
-pub(crate) fn send_file(to: BorrowedFd<'_>, file: BorrowedFd<'_>, offset: &mut u64, count: usize) -> io::Result<usize> {
-    Ok(rustix::fs::sendfile(to, file, Some(offset), count)?)
-}
-
-#[cfg(not(target_os = "linux"))]
-pub(crate) fn send_file(
-    _to: BorrowedFd<'_>,
-    _file: BorrowedFd<'_>,
-    _offset: &mut u64,
-    _count: usize,
-) -> io::Result<usize> {
-    Err(io::ErrorKind::Unsupported.into())
 }
 
 /// The same call on whichever stream it is.

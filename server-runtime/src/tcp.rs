@@ -17,7 +17,7 @@ use socket2::SockRef;
 use tokio::io::{AsyncRead, AsyncWrite, Interest, ReadBuf};
 use tokio::net::TcpStream;
 
-use crate::stream::{send_file, send_when_ready};
+use crate::send_file::{send_file, send_when_ready};
 
 /// Bytes that are read at a time before the runtime knows: room for these is made by zeroes.
 const FIRST_READ: usize = 2048;

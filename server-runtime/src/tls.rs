@@ -23,10 +23,9 @@ use tokio_rustls::server::TlsStream;
 use tracing::{error, info};
 
 use crate::error::Error;
-use crate::event_loop::{self, Polled};
+use crate::event_loop::Polled;
 use crate::options::{ClientAuth, HANDSHAKE_TIMEOUT, TlsOptions};
 use crate::self_signed::OwnAuthorities;
-use crate::stream::Stream;
 use crate::timers;
 
 /// How often the files are looked at, at most.
@@ -224,16 +223,7 @@ pub(crate) struct Session {
 
 impl Session {
     /// The stream after a handshake on a new connection.
-    pub(crate) async fn handshake(self, socket: std::net::TcpStream) -> io::Result<Stream> {
-        if event_loop::is_here() {
-            let stream = self.accept(Polled::tcp(socket)).await?;
-            return Ok(Stream::PolledTls(Box::new(stream)));
-        }
-        let stream = self.accept(TcpStream::from_std(socket)?).await?;
-        Ok(Stream::Tls(Box::new(stream)))
-    }
-
-    async fn accept<S: Peek>(self, mut socket: S) -> io::Result<TlsStream<S>> {
+    pub(crate) async fn accept<S: Peek>(self, mut socket: S) -> io::Result<TlsStream<S>> {
         timers::timeout(self.timeout, async {
             let spoken = other_protocol(&mut socket).await?;
             // Also where it must fail: rustls reads what was sent and answers by an alert, so that the close is no reset.
@@ -254,7 +244,7 @@ const HANDSHAKE: u8 = 22;
 const METHOD_MAX: usize = "OPTIONS ".len();
 
 /// A stream whose first bytes can be read twice.
-trait Peek: AsyncRead + AsyncWrite + Unpin {
+pub(crate) trait Peek: AsyncRead + AsyncWrite + Unpin {
     /// Waits for bytes, and leaves them in the socket.
     async fn peek(&mut self, head: &mut [u8]) -> io::Result<usize>;
 }

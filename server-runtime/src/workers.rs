@@ -11,12 +11,15 @@ use tokio::net::UnixStream;
 use tokio::runtime::LocalRuntime;
 use tracing::warn;
 
+use crate::accepted::{Accepted, Arriving, Routes, Transport};
 use crate::counters::{Counters, Place};
 use crate::event_loop::{EventLoop, Polled, TASKS_PER_LOOK, Work, spawn_local};
-use crate::listen::{Accepted, Arriving, Dealer, Incoming, Listener, TURN_ACCEPTS, Transport};
+use crate::handle::Handle;
+use crate::listen::{Dealer, Incoming, Listener, TURN_ACCEPTS};
+use crate::peer::Peer;
 use crate::pin::Home;
 use crate::shutdown::{Shutdown, Stop};
-use crate::stream::{Connection, Peer, Routes, Stream};
+use crate::stream::{Connection, Stream};
 use crate::tcp::Tcp;
 use crate::timers::{self, Timers};
 use crate::tls;
@@ -72,7 +75,7 @@ pub trait Service: Send + Sync + 'static {
     }
 
     /// Called once, before any worker is made: the handle gives the connection counts and can end the server.
-    fn starting(&self, handle: &crate::Handle) {
+    fn starting(&self, handle: &Handle) {
         let _ = handle;
     }
 }
@@ -266,7 +269,7 @@ impl<S: Service> Worker<S> {
         let (shutdown, routes) = (self.shutdown.clone(), self.routes.clone());
         spawn_local(async move {
             let handshake = tokio::select! {
-                handshake = session.handshake(socket) => handshake,
+                handshake = Stream::handshake(socket, session) => handshake,
                 () = shutdown.triggered() => return,
             };
             match handshake {

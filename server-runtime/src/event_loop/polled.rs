@@ -12,7 +12,7 @@ use rustix::net::{RecvFlags, SendAncillaryBuffer, SendFlags, Shutdown};
 use socket2::{SockAddr, Socket};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-use super::Inner;
+use super::inner::Inner;
 use super::sources::{Direction, Key, Source};
 use crate::socket;
 

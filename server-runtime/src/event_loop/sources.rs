@@ -4,7 +4,8 @@ use rustix::event::epoll::{Event, EventFlags};
 use slab::Slab;
 use std::task::{Context, Waker};
 
-use super::EVENTS;
+/// Sockets that one look tells of.
+const EVENTS: usize = 256;
 
 /// A socket in the loop that it is registered with. It is never given twice, so an event of a socket that is closed concerns no
 /// other.

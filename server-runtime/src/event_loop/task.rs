@@ -4,9 +4,6 @@ use std::os::fd::OwnedFd;
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::{AcqRel, Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::task::Wake;
-
-use super::Inner;
 
 /// The way to a loop from other threads.
 pub(super) struct Remote {
@@ -50,8 +47,8 @@ impl Remote {
 
 /// The part of a task that its wakers share.
 pub(super) struct Header {
-    index: usize,
-    remote: Arc<Remote>,
+    pub(super) index: usize,
+    pub(super) remote: Arc<Remote>,
     /// True if it is in the queue of its loop. Only the loop's thread reads and writes it.
     is_ready: AtomicBool,
     /// True if it is among those that other threads have woken.
@@ -78,29 +75,9 @@ impl Header {
     }
 
     /// Wakes the task from another thread.
-    fn wake_elsewhere(self: &Arc<Self>) {
+    pub(super) fn wake_elsewhere(self: &Arc<Self>) {
         if !self.is_woken_elsewhere.swap(true, AcqRel) {
             self.remote.push(self);
-        }
-    }
-}
-
-impl Wake for Header {
-    fn wake(self: Arc<Self>) {
-        self.wake_by_ref();
-    }
-
-    #[inline]
-    fn wake_by_ref(self: &Arc<Self>) {
-        let is_here = Inner::here(|inner| {
-            let is_own = Arc::ptr_eq(&inner.remote, &self.remote);
-            if is_own && self.enters_queue() {
-                inner.ready.borrow_mut().push_back(self.index);
-            }
-            is_own
-        });
-        if is_here != Some(true) {
-            self.wake_elsewhere();
         }
     }
 }

@@ -4,8 +4,10 @@ use std::cell::RefCell;
 use std::future::pending;
 use std::io::{Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
+use std::pin::Pin;
 use std::rc::Rc;
 use std::sync::mpsc::sync_channel;
+use std::task::Waker;
 use std::time::Duration;
 
 use tokio::io::{AsyncRead as _, AsyncReadExt as _, AsyncWriteExt as _, ReadBuf};
