@@ -18,7 +18,7 @@ use anyhow::{Context, Result, bail};
 use clap::Args;
 
 use self::second_try::SecondTry;
-use self::selection::Selection;
+use self::selection::{Gate, Selection};
 
 /// Inputs of a fuzz target in the gate: most have run them within two seconds.
 const FUZZ_RUNS: &str = "-runs=20000";
@@ -37,9 +37,6 @@ const SUITES: [(&str, &[&str]); 7] = [
     ("suite-sentinel", &["--sentinel"]),
     ("suite-sentinel-mixed", &["--sentinel", "--mixed"]),
 ];
-
-/// A gate's name and its command.
-type Gate = (String, Command);
 
 /// Unit tests that tests leave out because they take minutes.
 const SIMULATIONS: [&str; 3] = ["simulation::ten_thousand", "simulation::moves", "machine::tests::mutation"];

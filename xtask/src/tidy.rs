@@ -4,6 +4,7 @@ mod comments;
 mod everywhere;
 mod packages;
 mod rooms;
+mod source;
 mod tables;
 
 use std::collections::BTreeMap;
@@ -16,6 +17,7 @@ use anyhow::{Result, bail};
 use crate::links::links;
 use crate::process::run_quietly;
 use rooms::House;
+use source::{is_test, is_word, without_tests};
 
 /// Which packages of ours a package may depend on; one that is not listed may depend on none.
 const ARROWS: &[(&str, &[&str])] = &[
@@ -260,18 +262,6 @@ fn check_source(path: &str, text: &str) -> Vec<String> {
     breaches
 }
 
-/// Whether a file has nothing but tests.
-fn is_test(path: &str) -> bool {
-    let name = path.rsplit('/').next().unwrap_or(path);
-    matches!(name, "tests.rs" | "testing.rs" | "oracle.rs" | "command_oracle.rs")
-        || path.split('/').any(|part| part == "tests")
-}
-
-/// The code in front of a file's tests.
-fn without_tests(text: &str) -> &str {
-    text.split("#[cfg(test)]\nmod tests {").next().unwrap_or(text)
-}
-
 /// A folder of redis-server uses only those below it, but for its tests.
 fn check_order(path: &str, inner: &str, text: &str) -> Vec<String> {
     let rank = |folder: &str| REDIS_FOLDERS.iter().position(|known| *known == folder);
@@ -295,10 +285,6 @@ fn check_order(path: &str, inner: &str, text: &str) -> Vec<String> {
         }
     }
     breaches
-}
-
-fn is_word(c: char) -> bool {
-    c.is_alphanumeric() || c == '_'
 }
 
 /// The identifiers of a line, without those in comments and string literals on that line.

@@ -9,7 +9,6 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 
-use super::BOUND_MIB;
 use super::frames::{self, GOAWAY, RST_STREAM};
 
 /// How long a connection may go on, silent or not, before it counts as one that does not end.
@@ -17,6 +16,10 @@ const PATIENCE: Duration = Duration::from_secs(20);
 
 /// Bytes of the server's output that are kept, to be judged.
 const KEPT: usize = 256 * 1024;
+
+/// Memory that a row may make the server have beyond what it had before, unless it says otherwise. The servers' own limits add up to
+/// this: 20 connections with 1 MiB of output each, and what the allocator keeps.
+pub(super) const BOUND_MIB: u64 = 64;
 
 /// A row of the table.
 pub(super) struct Row {

@@ -16,8 +16,7 @@ use rustls::pki_types::pem::PemObject as _;
 use tokio::runtime::Runtime;
 use tokio::time::{sleep, timeout};
 
-use super::BOUND_MIB;
-use super::attacker::Row;
+use super::attacker::{BOUND_MIB, Row};
 
 /// How long a connection may go on before it counts as one that does not end.
 const PATIENCE: Duration = Duration::from_secs(20);

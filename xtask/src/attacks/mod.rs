@@ -65,10 +65,6 @@ impl Options {
 /// Connections that attack at one time.
 const ATTACKERS: u32 = 20;
 
-/// Memory that a row may make the server have beyond what it had before, unless it says otherwise. The servers' own limits add up to
-/// this: 20 connections with 1 MiB of output each, and what the allocator keeps.
-const BOUND_MIB: u64 = 64;
-
 /// Processor time that one attacker may take: a tenth of a core for the second within which floods end.
 const BOUND_CPU: Duration = Duration::from_millis(100);
 

@@ -6,7 +6,7 @@ use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
 
-use super::reference::{Groups, row};
+use super::table::row;
 use crate::process::run_quietly;
 
 /// Commands of other servers: area, a way without them, names.
@@ -15,13 +15,12 @@ const ELSEWHERE: &str = include_str!("../../record/commands-elsewhere.txt");
 /// The mark of a setting without effect on its page of `--help`.
 const INERT: &str = "accepted for compatibility, without effect";
 
-/// The commands of other servers that the groups of `COMMAND DOCS` lack.
+/// The commands of other servers that are not among ours, which `COMMAND DOCS` names.
 ///
 /// # Errors
 /// If the list of other servers' commands is malformed.
-pub(super) fn missing_commands(groups: &Groups) -> Result<String> {
-    let names = groups.values().flat_map(|group| group.keys());
-    let ours: BTreeSet<String> = names.map(|name| name.replace('|', " ").to_uppercase()).collect();
+pub(super) fn missing_commands<'a>(ours: impl Iterator<Item = &'a String>) -> Result<String> {
+    let ours: BTreeSet<String> = ours.map(|name| name.replace('|', " ").to_uppercase()).collect();
     table(ELSEWHERE, &ours)
 }
 

@@ -6,7 +6,7 @@ use std::process::Command;
 
 use anyhow::{Context, Result};
 
-use super::reference::row;
+use super::table::row;
 use crate::process::run_quietly;
 
 /// The help of programs, and of their subcommands, each below a heading.

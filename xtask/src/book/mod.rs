@@ -8,6 +8,7 @@ mod gaps;
 mod help;
 mod reference;
 mod source;
+mod table;
 
 use std::fs;
 use std::path::PathBuf;

@@ -5,7 +5,8 @@ use std::process::Command;
 
 use anyhow::{Result, bail};
 
-use super::Gate;
+/// A gate's name and its command.
+pub(super) type Gate = (String, Command);
 
 /// Which gates run.
 pub(super) enum Selection {

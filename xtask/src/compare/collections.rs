@@ -10,8 +10,8 @@ use anyhow::{Context, Result, ensure};
 use loadgen::compare::Machine;
 use serde::{Deserialize, Serialize};
 
-use super::Options;
 use super::memory::SETTLE;
+use super::options::Options;
 use crate::record;
 
 /// In the folder of records.

@@ -10,8 +10,8 @@ use loadgen::compare::Machine;
 use loadgen::record::Latencies;
 use serde::{Deserialize, Serialize};
 
-use super::Options;
 use super::memory::SETTLE;
+use super::options::Options;
 use crate::isolation::{Client, request};
 use crate::process::Server;
 use crate::record;

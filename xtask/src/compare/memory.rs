@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use anyhow::Result;
 
-use super::Options;
+use super::options::Options;
 use crate::load::Connection;
 
 /// Time for an allocator to give back what the loading left over.

@@ -6,7 +6,8 @@ use std::process::Command;
 
 use anyhow::{Context, Result, bail};
 
-use super::{PROGRAMS, Program, check_page, completions, man};
+use super::program::{PROGRAMS, Program};
+use super::{completions, man};
 use crate::process::run_quietly;
 
 /// The content of the packages beside the programs: pages and completions under the installed names, in `folder`.
@@ -23,7 +24,7 @@ pub(super) fn files(folder: &Path, programs: &Path) -> Result<()> {
         let help = run_quietly(Command::new(&link).arg("--help").env("COLUMNS", "100"))?;
         let page = texts.join(format!("{installed}.1"));
         fs::write(&page, man::page(installed, &help))?;
-        check_page(&page)?;
+        man::check(&page)?;
         let script = if *completes {
             renamed(&run_quietly(Command::new(&link).args(["completions", "bash"]))?, name, installed)?
         } else {

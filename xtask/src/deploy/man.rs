@@ -1,6 +1,12 @@
 //! A program's help as a manual page (man(7)).
 
 use std::fmt::Write as _;
+use std::path::Path;
+use std::process::Command;
+
+use anyhow::{Result, bail};
+
+use super::tool::is_there;
 
 /// The page of a program in section 1.
 pub(super) fn page(program: &str, help: &str) -> String {
@@ -32,6 +38,19 @@ pub(super) fn page(program: &str, help: &str) -> String {
         }
     }
     page
+}
+
+/// Formats a page; groff has nothing to say about it.
+pub(super) fn check(page: &Path) -> Result<()> {
+    if !is_there("groff") {
+        return Ok(());
+    }
+    let output = Command::new("groff").args(["-man", "-ww", "-z", "-Kutf8", "-Tutf8"]).arg(page).output()?;
+    let said = String::from_utf8_lossy(&output.stderr);
+    if !output.status.success() || !said.is_empty() {
+        bail!("{}: {said}", page.display());
+    }
+    Ok(())
 }
 
 /// The lines of a help: those of `Usage:`, and all others.

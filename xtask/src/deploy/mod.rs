@@ -8,7 +8,9 @@ mod completions;
 mod debian;
 mod man;
 mod monitoring;
+mod program;
 mod split;
+mod tool;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -18,38 +20,8 @@ use anyhow::{Context, Result, bail};
 use clap::Args;
 
 use crate::process::run_quietly;
-
-/// A program for operators.
-struct Program {
-    name: &'static str,
-    package: &'static str,
-    /// Features beside the defaults, each behind its package and a slash.
-    features: &'static str,
-    /// Its name in packages.
-    installed: &'static str,
-    /// True if the program prints completions itself, which are better than those from its help.
-    completes: bool,
-}
-
-const fn program(name: &'static str, package: &'static str, installed: &'static str) -> Program {
-    Program { name, package, features: "", installed, completes: false }
-}
-
-/// Operators cannot add what a package was built without.
-const HTTP: &str = "http-server/embedded-redis,http-server/http3";
-
-const PROGRAMS: [Program; 6] = [
-    program("redis-server", "redis-server", "gritstone-redis"),
-    Program { features: HTTP, ..program("http-server", "http-server", "gritstone-http") },
-    program("grpc-server", "grpc-server", "gritstone-grpc"),
-    program("grpc-client", "grpc-server", "gritstone-grpc-client"),
-    Program { completes: true, ..program("loadgen", "loadgen", "gritstone-loadgen") },
-    Program {
-        completes: true,
-        features: "echonet-lite/cli",
-        ..program("echonet", "echonet-lite", "gritstone-echonet")
-    },
-];
+use program::{PROGRAMS, Program};
+use tool::is_there;
 
 /// Where the units say that programs are.
 const PLACE: &str = "/usr/bin/";
@@ -86,7 +58,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
         let help = run_quietly(Command::new(programs.join(program)).arg("--help").env("COLUMNS", "100"))?;
         let page = folder.join(format!("man/{program}.1"));
         fs::write(&page, man::page(program, &help))?;
-        check_page(&page)?;
+        man::check(&page)?;
         if !completes {
             fs::write(folder.join(format!("completions/{program}.bash")), completions::bash(program, &help))?;
         }
@@ -120,7 +92,7 @@ fn write_pages(programs: &Path, folder: &Path) -> Result<()> {
     for entry in fs::read_dir(folder)? {
         let page = entry?.path();
         if page.file_name().is_some_and(|name| name.to_string_lossy().starts_with("loadgen")) {
-            check_page(&page)?;
+            man::check(&page)?;
         }
     }
     Ok(())
@@ -145,19 +117,6 @@ fn build() -> Result<PathBuf> {
     build.args(PROGRAMS.iter().flat_map(|program| ["--package", program.package, "--bin", program.name]));
     run_quietly(&mut build)?;
     Ok(crate::workspace::shipped(""))
-}
-
-/// Formats a page; groff has nothing to say about it.
-fn check_page(page: &Path) -> Result<()> {
-    if !is_there("groff") {
-        return Ok(());
-    }
-    let output = Command::new("groff").args(["-man", "-ww", "-z", "-Kutf8", "-Tutf8"]).arg(page).output()?;
-    let said = String::from_utf8_lossy(&output.stderr);
-    if !output.status.success() || !said.is_empty() {
-        bail!("{}: {said}", page.display());
-    }
-    Ok(())
 }
 
 /// The units are as systemd wants them, and take from a process what it does not need; how many there are.
@@ -234,10 +193,6 @@ fn check_dependencies() -> Result<()> {
         return Ok(());
     }
     run_quietly(crate::programs::cargo().args(["deny", "--offline", "check", "advisories"])).map(drop)
-}
-
-fn is_there(program: &str) -> bool {
-    Command::new(program).arg("--version").output().is_ok()
 }
 
 #[cfg(test)]

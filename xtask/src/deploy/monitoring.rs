@@ -8,7 +8,7 @@ use std::process::Command;
 use anyhow::{Context, Result, bail, ensure};
 use serde_json::Value;
 
-use super::is_there;
+use super::tool::is_there;
 use crate::process::run_quietly;
 
 const RULES: &str = "deploy/prometheus/rules.yml";

@@ -52,7 +52,7 @@ mod tests {
 
     #[test]
     fn missing_and_stripped_programs_are_refused() {
-        if !super::super::is_there("objcopy") {
+        if !super::super::tool::is_there("objcopy") {
             println!("skipped: no objcopy");
             return;
         }

@@ -7,16 +7,7 @@ use std::collections::BTreeSet;
 
 use super::draw::Draw;
 use super::rules::Open;
-
-/// A command of the table.
-pub(super) struct Template {
-    /// Its words.
-    pub(super) text: &'static str,
-    /// The part of its reply that is compared.
-    pub(super) open: Open,
-    /// How often it is drawn.
-    pub(super) weight: usize,
-}
+use super::table::{self, Template};
 
 /// A command that was drawn.
 #[derive(Clone, Debug)]
@@ -83,7 +74,7 @@ impl Grammar {
             named.extend(subcommands.iter().map(|word| format!("{name}|{}", word.to_ascii_lowercase())));
             named.insert(name);
         }
-        let is_left_out = |name: &str| super::table::LEFT_OUT.iter().any(|(left_out, _)| *left_out == name);
+        let is_left_out = |name: &str| table::LEFT_OUT.iter().any(|(left_out, _)| *left_out == name);
         names.iter().map(String::as_str).filter(|name| !named.contains(*name) && !is_left_out(name)).collect()
     }
 
@@ -183,15 +174,15 @@ impl Grammar {
             "db" => draw.of(&["0", "0", "1", "1", "2", "16", "-1", "x", "99999999999"]).to_owned(),
             "group" => draw.of(&["g1", "g1", "g2", ""]).to_owned(),
             "consumer" => draw.of(&["c1", "c2", "c3"]).to_owned(),
-            "lua" => return draw.of(super::table::SCRIPTS).as_bytes().to_vec(),
+            "lua" => return draw.of(table::SCRIPTS).as_bytes().to_vec(),
             "user" => draw.of(&["u1", "u2", "u3"]).to_owned(),
-            "rule" => draw.of(super::table::RULES).to_owned(),
-            "library" => draw.of(super::table::LIBRARIES).to_owned(),
+            "rule" => draw.of(table::RULES).to_owned(),
+            "library" => draw.of(table::LIBRARIES).to_owned(),
             "function" => draw.of(&["f1", "f2", "f3", "F1"]).to_owned(),
             "limit" => {
                 draw.of(&["0", "1", "3", "5", "16", "64", "128", "1000", "-1", "-3", "-6", "x", "", "1kb"]).to_owned()
             }
-            "setting" => draw.of(super::table::SETTINGS).0.to_owned(),
+            "setting" => draw.of(table::SETTINGS).0.to_owned(),
             "numkeys" => draw.of(&["1", "2", "2", "3", "0", "-1", "x", "100"]).to_owned(),
             key if key.starts_with('k') && key.len() == 2 => return draw.key(char::from(key.as_bytes()[1])),
             literal => return cased(literal, draw),

@@ -7,10 +7,10 @@ use std::time::Instant;
 
 use anyhow::{Context, Result};
 
-use super::Options;
 use super::draw::Draw;
 use super::grammar::{Grammar, Request};
 use super::known::{self, Known, List};
+use super::options::Options;
 use super::pair::{Difference, Pair, Program, words};
 use super::reply::{Reply, short};
 use super::rules::Open;

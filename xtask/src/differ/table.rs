@@ -1,7 +1,16 @@
 //! The commands.
 
-use super::grammar::Template;
 use super::rules::Open;
+
+/// A command of the table.
+pub(super) struct Template {
+    /// Its words.
+    pub(super) text: &'static str,
+    /// The part of its reply that is compared.
+    pub(super) open: Open,
+    /// How often it is drawn.
+    pub(super) weight: usize,
+}
 
 const fn t(weight: usize, open: Open, text: &'static str) -> Template {
     Template { text, open, weight }

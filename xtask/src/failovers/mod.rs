@@ -6,13 +6,13 @@
 pub(crate) mod client;
 mod deployment;
 mod history;
+mod kind;
 mod node;
 mod record;
 mod writer;
 
 use std::collections::BTreeSet;
 use std::env;
-use std::fmt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
@@ -25,7 +25,8 @@ use clap::Args;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
 use self::client::{Client, Reply, ask};
-use self::deployment::{Deployment, Setup, until};
+use self::deployment::{Deployment, until};
+use self::kind::{KINDS, Kind};
 use self::node::Fault;
 use self::record::{Outcome, Row};
 use self::writer::Writer;
@@ -70,36 +71,6 @@ pub(crate) struct Options {
     /// In the namespaces already.
     #[arg(long, hide = true)]
     inside: bool,
-}
-
-/// A failover's kind.
-#[derive(Clone, Copy)]
-struct Kind {
-    setup: Setup,
-    fault: Fault,
-}
-
-/// In the order of the table.
-const KINDS: [Kind; 9] = {
-    use Fault::{Cut, Kill, Part, Planned, Stop};
-    use Setup::{Cluster, Mixed, Pair, Sentinel};
-    [
-        Kind { setup: Sentinel, fault: Kill },
-        Kind { setup: Sentinel, fault: Stop },
-        Kind { setup: Sentinel, fault: Cut },
-        Kind { setup: Pair, fault: Planned },
-        Kind { setup: Cluster, fault: Kill },
-        Kind { setup: Cluster, fault: Stop },
-        Kind { setup: Cluster, fault: Cut },
-        Kind { setup: Cluster, fault: Planned },
-        Kind { setup: Mixed, fault: Part },
-    ]
-};
-
-impl fmt::Display for Kind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}", format!("{:?}-{:?}", self.setup, self.fault).to_lowercase())
-    }
 }
 
 /// The table of docs/redis/performance.md, from the record.

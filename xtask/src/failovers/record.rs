@@ -6,7 +6,7 @@ use anyhow::Result;
 use loadgen::compare::Machine;
 use serde::{Deserialize, Serialize};
 
-use super::{KINDS, Kind};
+use super::kind::{KINDS, Kind};
 use crate::compare::stats::{median, paired_ratio, thousands};
 use crate::record;
 

@@ -6,9 +6,10 @@ use std::path::Path;
 
 use anyhow::{Result, ensure};
 
+use super::callgrind;
 use super::h2::{Client, Method};
+use super::options::Options;
 use super::profile::{PARTS, by_crate, total};
-use super::{Options, callgrind, control, dumped};
 use crate::process::{Server, words};
 use crate::programs;
 
@@ -56,13 +57,13 @@ fn answers(port: u16) -> bool {
 /// The figures of one server.
 fn server(options: &Options, folder: &Path, server_command: &str) -> Result<String> {
     let port = test_peers::free_port();
-    let (output, mut command) = callgrind(folder, port);
+    let (output, mut command) = callgrind::command(folder, port);
     // Symbols as they are: `profile` reads them.
     command.push("--demangle=no".to_owned());
     command.extend(words(server_command));
     command.extend(["--listen".to_owned(), format!("127.0.0.1:{port}")]);
     let server = Server::start_when(answers, &command, port, folder)?;
-    control(&server, &["-i", "on"])?;
+    callgrind::control(&server, &["-i", "on"])?;
     let name = Path::new(server_command.split_whitespace().next().unwrap_or_default());
     let mut text = format!("{}\n", name.file_name().unwrap_or_default().display());
     let streams = (options.requests / u64::from(MESSAGES)).max(1);
@@ -71,10 +72,10 @@ fn server(options: &Options, folder: &Path, server_command: &str) -> Result<Stri
     for (dump, (unit, method, calls, depth, counts)) in figures.into_iter().enumerate() {
         let mut client = Client::open(port, method)?;
         client.calls(calls / 10, depth)?;
-        control(&server, &["-z"])?;
+        callgrind::control(&server, &["-z"])?;
         client.calls(calls, depth)?;
-        control(&server, &["-d"])?;
-        let dump = dumped(&output, dump + 1)?;
+        callgrind::control(&server, &["-d"])?;
+        let dump = callgrind::dumped(&output, dump + 1)?;
         let counted = calls / depth * depth * u64::from(counts);
         text += &split(&dump, unit, counted as f64)?;
     }

@@ -2,56 +2,25 @@
 //! one at a time, also those that lock the memory bus; of http-server for its hot paths, of grpc-server per call and message.
 
 mod backend;
+mod callgrind;
 mod grpc;
 mod h2;
+mod options;
 mod profile;
 
 use std::fs;
 use std::io::{Read, Write};
 use std::net::TcpStream;
-use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::path::Path;
 
-use anyhow::{Context, Result, ensure};
-use clap::Args;
+use anyhow::{Result, ensure};
 
 use crate::compare::memory_only;
 use crate::load::{Connection, Request};
-use crate::process::{Server, run_quietly};
+use crate::process::Server;
 use crate::programs;
 use backend::Backend;
-
-/// Options of `cargo xtask instructions`.
-#[derive(Args)]
-pub(crate) struct Options {
-    /// Keys of 16 bytes in the server.
-    #[arg(long, default_value_t = 100_000)]
-    keys: u64,
-    /// Bytes of each value.
-    #[arg(long, default_value_t = 100)]
-    value_size: usize,
-    /// Requests sent at a time.
-    #[arg(long, default_value_t = 16)]
-    depth: u64,
-    /// Requests that are counted.
-    #[arg(long, default_value_t = 160_000)]
-    requests: u64,
-    /// The server's command, without its port (default: the shipped build).
-    #[arg(long)]
-    server: Option<String>,
-    /// The server is the only node of a Redis Cluster.
-    #[arg(long, conflicts_with_all = ["http", "grpc"])]
-    cluster: bool,
-    /// Count http-server's instead, which is built if need be; `/get` with a genuine redis-server behind it.
-    #[arg(long)]
-    http: bool,
-    /// Count grpc-server's, and the default tonic greeter's for comparison, by library; --server names another greeter.
-    #[arg(long, conflicts_with = "http")]
-    grpc: bool,
-    /// With --grpc, write the figures to xtask/record/instructions-grpc.txt.
-    #[arg(long, requires = "grpc", conflicts_with = "server")]
-    record: bool,
-}
+pub(crate) use options::Options;
 
 /// The requests to http-server.
 const PATHS: [&str; 4] = ["/", "/json", "/ann", "/get?key=foo"];
@@ -76,7 +45,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     let port = test_peers::free_port();
     let server_command =
         options.server.clone().unwrap_or_else(|| crate::workspace::shipped_server().display().to_string());
-    let (output, mut command) = callgrind(&folder, port);
+    let (output, mut command) = callgrind::command(&folder, port);
     command.extend(server_command.split_whitespace().map(String::from));
     command.extend(memory_only(port));
     // callgrind_control looks for callgrind's options in the command line, in whose place a title would stand.
@@ -92,7 +61,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
         connection.serve_all_slots()?;
     }
     connection.fill(options.keys)?;
-    control(&server, &["-i", "on"])?;
+    callgrind::control(&server, &["-i", "on"])?;
     println!(
         "{}{}, {} deep, {} keys, values of {} bytes:",
         server_command,
@@ -103,10 +72,10 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     );
     for (dump, (name, request)) in [("GET", Request::Get), ("SET", Request::Set)].into_iter().enumerate() {
         connection.pipeline(request, options.requests / 10, options.depth, options.keys)?;
-        control(&server, &["-z"])?;
+        callgrind::control(&server, &["-z"])?;
         connection.pipeline(request, options.requests, options.depth, options.keys)?;
-        control(&server, &["-d"])?;
-        let dump = dumped(&output, dump + 1)?;
+        callgrind::control(&server, &["-d"])?;
+        let dump = callgrind::dumped(&output, dump + 1)?;
         let counted = (options.requests / options.depth * options.depth) as f64;
         let (all, locked) = (profile::total(&dump)? as f64 / counted, profile::locked(&dump)? as f64 / counted);
         println!("{name}: {all:.0} instructions per request, of which {locked:.1} are locked");
@@ -132,7 +101,7 @@ fn http(options: &Options, folder: &Path) -> Result<()> {
     let program = programs::ours("http-server")?;
     let backend = Backend::start(folder).inspect_err(|error| println!("left out: /get: {error:#}")).ok();
     let port = test_peers::free_port();
-    let (output, mut command) = callgrind(folder, port);
+    let (output, mut command) = callgrind::command(folder, port);
     command.push(program.display().to_string());
     command.extend(["--workers", "1", "--listen"].map(String::from));
     command.push(format!("127.0.0.1:{port}"));
@@ -140,16 +109,16 @@ fn http(options: &Options, folder: &Path) -> Result<()> {
     let server = Server::start_when(answers, &command, port, folder)?;
     let connect = |_| TcpStream::connect(("127.0.0.1", port));
     let mut connections = (0..CONNECTIONS).map(connect).collect::<std::io::Result<Vec<_>>>()?;
-    control(&server, &["-i", "on"])?;
+    callgrind::control(&server, &["-i", "on"])?;
     println!("{}, a request each on {CONNECTIONS} connections:", program.display());
     let paths = PATHS.iter().filter(|path| backend.is_some() || !path.starts_with("/get"));
     let turns = options.requests / 10 / CONNECTIONS;
     for (dump, path) in paths.enumerate() {
         ask(&mut connections, path, turns / 10 + 1)?;
-        control(&server, &["-z"])?;
+        callgrind::control(&server, &["-z"])?;
         ask(&mut connections, path, turns)?;
-        control(&server, &["-d"])?;
-        let total = profile::total(&dumped(&output, dump + 1)?)?;
+        callgrind::control(&server, &["-d"])?;
+        let total = profile::total(&callgrind::dumped(&output, dump + 1)?)?;
         println!("{path}: {:.0} instructions per request", total as f64 / (turns * CONNECTIONS) as f64);
     }
     Ok(())
@@ -168,24 +137,4 @@ fn ask(connections: &mut [TcpStream], path: &str, turns: u64) -> Result<()> {
         }
     }
     Ok(())
-}
-
-/// A file for the counts, and how a command for this port begins.
-fn callgrind(folder: &Path, port: u16) -> (PathBuf, Vec<String>) {
-    let output = folder.join(format!("callgrind.{port}"));
-    let flags = ["valgrind", "--tool=callgrind", "--instr-atstart=no", "--collect-bus=yes"];
-    let mut command: Vec<String> = flags.map(String::from).into();
-    command.push(format!("--callgrind-out-file={}", output.display()));
-    (output, command)
-}
-
-/// Sends a command to the running callgrind.
-fn control(server: &Server, arguments: &[&str]) -> Result<()> {
-    run_quietly(Command::new("callgrind_control").args(arguments).arg(server.pid().to_string())).map(drop)
-}
-
-/// The dump of this number that callgrind has written; they begin with 1.
-fn dumped(output: &Path, number: usize) -> Result<String> {
-    let path = format!("{}.{number}", output.display());
-    fs::read_to_string(&path).with_context(|| format!("no dump {path}"))
 }

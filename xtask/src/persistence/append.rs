@@ -7,7 +7,8 @@ use std::time::{Duration, Instant};
 
 use anyhow::Result;
 
-use super::{Figures, Plot, Subject, figure};
+use super::prober::Plot;
+use super::subject::{Figures, Subject, figure};
 use crate::isolation::Client;
 
 /// Writes of one client after the other.

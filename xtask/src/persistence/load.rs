@@ -4,7 +4,8 @@ use std::fs;
 
 use anyhow::{Result, ensure};
 
-use super::{Figures, Plot, Subject};
+use super::prober::Plot;
+use super::subject::{Figures, Subject};
 use crate::isolation::Client;
 use crate::process::Server;
 

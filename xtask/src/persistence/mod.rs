@@ -6,18 +6,17 @@ mod prober;
 mod record;
 mod replicate;
 mod save;
+mod subject;
 
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 use anyhow::{Context, Result};
 use loadgen::compare::Machine;
-use serde_json::Value;
 
-use crate::process::Server;
-use crate::programs::{Compared, result_of};
+use crate::programs::Compared;
+use prober::Plot;
 use record::Topic;
+use subject::{Figures, Subject};
 
 /// Options of `cargo xtask persistence`.
 #[derive(clap::Args)]
@@ -41,57 +40,11 @@ pub(crate) struct Options {
     render: Option<PathBuf>,
 }
 
-/// The figures of one server in a round, by the names of its rows.
-type Figures = Vec<(&'static str, f64)>;
-
 /// Measures one server; what is to be drawn of it goes to the plot.
 type Measure = fn(&Subject, &mut Plot) -> Result<Figures>;
 
 const TOPICS: [(&str, Measure); 4] =
     [("save", save::measure), ("load", load::measure), ("append", append::measure), ("replicate", replicate::measure)];
-
-/// One server, and what it is measured with.
-struct Subject {
-    name: &'static str,
-    program: String,
-    loadgen: PathBuf,
-    folder: PathBuf,
-    keys: usize,
-}
-
-impl Subject {
-    /// The command of a server on `port` that takes `more` settings besides.
-    fn command(&self, port: u16, more: &[&str]) -> Vec<String> {
-        let port = port.to_string();
-        let common = ["--bind", "127.0.0.1", "--port", &port, "--save", "", "--enable-debug-command", "yes"];
-        let common = common.iter().chain(&["--rdbcompression", "no"]).chain(more);
-        [self.program.clone()].into_iter().chain(common.map(|word| (*word).to_owned())).collect()
-    }
-
-    fn start(&self, more: &[&str]) -> Result<Server> {
-        let port = test_peers::free_port();
-        Server::start(&self.command(port, more), port, &self.folder)
-    }
-
-    /// A run of the generator against `server`, begun.
-    fn load(&self, server: &Server, words: &[&str]) -> Command {
-        let mut command = Command::new(&self.loadgen);
-        command.args(["redis", "-t", "1", "--warm-up", "0s", "--timeout", "60s", "--keys", &self.keys.to_string()]);
-        command.args(words).arg(format!("127.0.0.1:{}", server.port()));
-        command
-    }
-
-    /// Runs the generator; its summary of all requests.
-    fn run(&self, server: &Server, words: &[&str]) -> Result<Value> {
-        let mut result = result_of(&mut self.load(server, words), &self.folder)?;
-        Ok(result["summary"]["all"].take())
-    }
-}
-
-/// A figure of the generator's summary.
-fn figure(summary: &Value, name: &str) -> Result<f64> {
-    summary[name].as_f64().with_context(|| format!("the generator's result has no {name}"))
-}
 
 /// The table of docs/redis/performance.md, from the record.
 ///
@@ -143,6 +96,3 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     }
     Ok(())
 }
-
-/// Latencies over time, by the name of the server: seconds, and the longest answer then in milliseconds.
-type Plot = BTreeMap<String, Vec<(f64, f64)>>;

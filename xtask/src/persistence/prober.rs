@@ -1,5 +1,6 @@
 //! A client that asks for one key again and again, and notes how long each answer takes.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 use std::sync::Arc;
@@ -11,7 +12,6 @@ use anyhow::{Result, anyhow};
 use loadgen::output::chart::{Axis, LineChart, Scale, Series};
 use loadgen::output::html::standing_alone;
 
-use super::Plot;
 use crate::isolation::Client;
 
 /// Between two requests.
@@ -25,6 +25,9 @@ pub(super) struct Sample {
     pub(super) at: f64,
     pub(super) took: f64,
 }
+
+/// Latencies over time, by the name of the server: seconds, and the longest answer then in milliseconds.
+pub(super) type Plot = BTreeMap<String, Vec<(f64, f64)>>;
 
 pub(super) struct Prober {
     over: Arc<AtomicBool>,

@@ -7,7 +7,8 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 
-use super::{Figures, Plot, Subject, figure};
+use super::prober::Plot;
+use super::subject::{Figures, Subject, figure};
 use crate::process::Server;
 
 /// Writes at full rate, sixteen deep.

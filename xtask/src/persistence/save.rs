@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
 
-use super::prober::{Prober, longest, p999, points};
-use super::{Figures, Plot, Subject, figure};
+use super::prober::{Plot, Prober, longest, p999, points};
+use super::subject::{Figures, Subject, figure};
 use crate::isolation::Client;
 use crate::process::{Server, run_quietly};
 

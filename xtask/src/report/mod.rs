@@ -15,6 +15,7 @@ mod front;
 mod markdown;
 mod measured;
 mod micro;
+mod options;
 mod page;
 mod readme;
 mod run;
@@ -26,7 +27,6 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 use anyhow::{Result, bail};
-use clap::Args;
 use loadgen::output::html::standing_alone;
 
 use crate::interrupt::Interrupt;
@@ -34,39 +34,7 @@ use document::{Block, Document};
 use estimate::Span;
 use findings::{Finding, Findings};
 use measured::Measured;
-
-/// Options of `cargo xtask report`.
-#[derive(Args)]
-pub(crate) struct Options {
-    /// Only this finding, F1 and so on; can be given several times.
-    #[arg(long)]
-    only: Vec<String>,
-    /// Fewer scenarios, subjects and rounds: on two cores less than half an hour from a fresh clone.
-    #[arg(long)]
-    quick: bool,
-    /// Rounds of every comparison, instead of those in its plan.
-    #[arg(long, conflicts_with = "quick")]
-    rounds: Option<usize>,
-    /// Take our programs as they lie in target/dist.
-    #[arg(long)]
-    no_build: bool,
-    /// Leave out findings whose records are whole, of this commit without changes, and of all that is asked for.
-    #[arg(long)]
-    resume: bool,
-    /// Measure nothing: render the records that there are.
-    #[arg(long, conflicts_with_all = ["only", "quick", "rounds", "resume"])]
-    render: bool,
-    /// Measure nothing: write the tables of READMEs that come from records, as benches/scenarios/readme.toml says.
-    #[arg(long, conflicts_with_all = ["only", "quick", "rounds", "resume", "render", "micro"])]
-    readme: bool,
-    /// Measure nothing: keep a compact form of this record of `loadgen compare` in benches/record, and write the tables of READMEs.
-    #[arg(long, value_name = "NAME.jsonl", conflicts_with_all = ["only", "quick", "rounds", "resume", "render", "micro", "readme"])]
-    keep: Option<PathBuf>,
-    /// Measure nothing: take the outcomes of hypotheses from the last run of the microbenchmarks
-    /// (docs/internals/measuring.md), and render.
-    #[arg(long, conflicts_with_all = ["only", "quick", "rounds", "resume", "render"])]
-    micro: bool,
-}
+pub(crate) use options::Options;
 
 /// Measures, keeps the records and renders them.
 ///

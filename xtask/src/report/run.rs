@@ -15,7 +15,8 @@ use rustix::process::{Pid, Signal, kill_process_group};
 
 use super::estimate::{FRESH, Span, measuring};
 use super::findings::{Finding, OURS};
-use super::{Options, measured};
+use super::measured;
+use super::options::Options;
 use crate::interrupt::Interrupt;
 use crate::process::run_quietly;
 

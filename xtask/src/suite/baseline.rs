@@ -5,12 +5,9 @@ use std::path::Path;
 
 use anyhow::Result;
 
-use super::command;
 use super::runner::{Against, Runner};
+use super::start::command;
 use crate::process::Server;
-
-/// Where Debian installs Redis' server.
-pub(super) const GENUINE: &str = "/usr/bin/redis-server";
 
 /// Names of the tests of `unit` that the genuine server passes and fails: from the cache, or run now.
 /// `None`, and a line that says so, where it is not installed.

@@ -8,11 +8,13 @@
 mod baseline;
 mod known;
 mod nodes;
+mod options;
 mod output;
 mod report;
 mod runner;
 mod search;
 mod source;
+mod start;
 mod units;
 mod unlocked;
 
@@ -24,80 +26,17 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::thread;
 
 use anyhow::{Result, anyhow, bail};
-use clap::Args;
 
 use crate::process::{Server, answers};
 use baseline::Baseline;
 use known::Known;
-use nodes::Nodes;
+use options::LANES_MAX;
+pub(crate) use options::Options;
 use output::Outcome;
 use report::Report;
 use runner::{Against, Runner};
 use source::Of;
-
-/// Options of `cargo xtask suite`.
-#[derive(Args)]
-pub(crate) struct Options {
-    /// The project whose test suite runs.
-    #[arg(long, value_enum, default_value_t, conflicts_with_all = ["spawn", "cluster", "sentinel"])]
-    of: Of,
-    /// Test a server that already runs on this port of the loopback interface (default: starts the shipped build).
-    #[arg(long)]
-    port: Option<u16>,
-    /// Have the suite start its servers itself, ours in the place of `src/redis-server`.
-    #[arg(long, conflicts_with = "port")]
-    spawn: bool,
-    /// Of the files that are run so, only those that the gates run.
-    #[arg(long, requires = "spawn")]
-    gate: bool,
-    /// Run its tests of clusters, with ours as the nodes.
-    #[arg(long, group = "nodes", conflicts_with_all = ["port", "spawn"])]
-    cluster: bool,
-    /// Run its tests of Sentinel, with ours as the servers that genuine Sentinels watch.
-    #[arg(long, group = "nodes", conflicts_with_all = ["port", "spawn"])]
-    sentinel: bool,
-    /// Have the genuine server as every second node.
-    #[arg(long, requires = "nodes")]
-    mixed: bool,
-    /// Run RediSearch's own Python tests instead.
-    #[arg(long, conflicts_with_all = ["of", "port", "spawn", "nodes", "genuine", "compare_genuine"])]
-    search: bool,
-    /// A git repository of RediSearch with the tag v2.10.5, for `--search`.
-    #[arg(long, env = "REDISEARCH_REPOSITORY", value_name = "FOLDER")]
-    repository: Option<PathBuf>,
-    /// Only this file of the suite, such as unit/type/string, test_tags of RediSearch's, or 07 of those about clusters or Sentinel; may be repeated.
-    #[arg(long = "file", value_name = "UNIT")]
-    files: Vec<String>,
-    /// Print what Debian's own redis-server does beside ours, freshly run.
-    #[arg(long)]
-    compare_genuine: bool,
-    /// Test Debian's redis-server in place of ours: a check of this command itself.
-    #[arg(long)]
-    genuine: bool,
-    /// Our program (default: the shipped build).
-    #[arg(long, value_name = "PROGRAM")]
-    ours: Option<PathBuf>,
-    /// Files that are run at the same time.
-    #[arg(long, default_value_t = 2, value_parser = clap::value_parser!(u32).range(1..=i64::from(LANES_MAX)))]
-    jobs: u32,
-    /// Seconds for one file, all its retries included.
-    #[arg(long, default_value_t = 600)]
-    time_limit: u64,
-}
-
-impl Options {
-    /// Of what kind the servers are, where a file starts many.
-    fn nodes(&self) -> Option<Nodes> {
-        match (self.cluster, self.sentinel) {
-            (true, _) => Some(Nodes::Cluster),
-            (_, true) => Some(Nodes::Sentinel),
-            _ => None,
-        }
-    }
-}
-
-/// Most files that are run at the same time.
-const LANES_MAX: u32 = 4;
+use start::command;
 
 /// Runs the suite and prints its table.
 ///
@@ -256,13 +195,4 @@ impl Subject {
             Self::Fresh { program, .. } => program.clone(),
         }
     }
-}
-
-/// How a server is started for the suite, with further settings.
-fn command(program: &Path, port: u16, settings: &[&str]) -> Vec<String> {
-    let (program, port) = (program.display().to_string(), port.to_string());
-    let memory_only = ["--save", "", "--appendonly", "no", "--enable-debug-command", "yes"];
-    let command =
-        [&[program.as_str(), "--bind", "127.0.0.1", "--port", &port], memory_only.as_slice(), settings].concat();
-    command.into_iter().map(String::from).collect()
 }

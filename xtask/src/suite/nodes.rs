@@ -8,8 +8,8 @@ use std::process::Command;
 
 use anyhow::{Context, Result, bail};
 
-use super::baseline;
 use super::output::{BETWEEN_TESTS, Outcome, without_colours};
+use super::start::GENUINE;
 
 /// The kinds of servers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -65,7 +65,7 @@ pub(super) fn mixed(cache: &Path, ours: &Path, lane: u32) -> Result<PathBuf> {
     let script = format!(
         "#!/bin/sh\ncase $(sed -n 's/^port //p' \"$1\" | tail -n 1) in\n*[13579]) exec {} \"$@\" ;;\n*) exec {} \"$@\" ;;\nesac\n",
         ours.display(),
-        baseline::GENUINE
+        GENUINE
     );
     fs::write(&program, script)?;
     fs::set_permissions(&program, fs::Permissions::from_mode(0o755))?;

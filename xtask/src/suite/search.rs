@@ -14,8 +14,8 @@ use std::sync::Mutex;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::Options;
 use super::known::{Known, Verdict};
+use super::options::Options;
 use super::output::Outcome;
 use super::report::Report;
 use super::runner;

@@ -8,7 +8,7 @@ use std::process::Command;
 use anyhow::{Context, Result, bail};
 use clap::ValueEnum;
 
-use super::baseline;
+use super::start::GENUINE;
 use crate::process::run_quietly;
 
 /// The project whose test suite runs.
@@ -57,7 +57,7 @@ impl Of {
     /// The genuine server.
     pub(super) fn genuine(self, tree: &Path) -> PathBuf {
         match self {
-            Self::Redis => baseline::GENUINE.into(),
+            Self::Redis => GENUINE.into(),
             Self::Valkey => tree.join("src/valkey-server"),
         }
     }

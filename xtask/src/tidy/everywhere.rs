@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 
-use super::{is_test, without_tests};
+use super::source::{is_test, without_tests};
 
 type Files = BTreeMap<String, String>;
 
