@@ -83,7 +83,7 @@ async fn main() -> std::io::Result<()> {
     let endpoint = flags.place.apply(Endpoint::builder()).serve(node).bind().await?;
     common::tell_where(&endpoint.interfaces());
     if std::io::stdout().is_terminal() {
-        println!("Try in another terminal: cargo run -p echonet-lite --features cli -- discover");
+        println!("Try in another terminal: cargo run -p echonet --release -- discover");
     }
     common::asked_to_end().await
 }

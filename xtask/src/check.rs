@@ -10,6 +10,9 @@ use clap::Args;
 
 use self::touched::Workspace;
 
+/// The features of echonet-lite that its tests want beside the defaults. In tests of the whole workspace `echonet` brings them.
+const ECHONET_FEATURES: &str = "echonet-lite/certify,echonet-lite/emulate,echonet-lite/serial";
+
 /// Options of `cargo xtask check`.
 #[derive(Args)]
 pub(crate) struct Options {
@@ -82,7 +85,7 @@ fn on(crates: &BTreeSet<String>, arguments: &[&str]) -> Command {
 fn tests(crates: &BTreeSet<String>) -> Command {
     let mut tests = on(crates, &["test", "--no-fail-fast"]);
     if crates.contains("echonet-lite") {
-        tests.args(["--features", crate::ci::FEATURES]);
+        tests.args(["--features", ECHONET_FEATURES]);
     }
     tests
 }

@@ -23,10 +23,6 @@ use self::selection::{Gate, Selection};
 /// Inputs of a fuzz target in the gate: most have run them within two seconds.
 const FUZZ_RUNS: &str = "-runs=20000";
 
-/// The features of echonet-lite beside its defaults: as a dev-dependency on itself it made every example build the command. The alias
-/// `cargo everything` names them, too.
-pub(crate) const FEATURES: &str = "echonet-lite/cli,echonet-lite/mqtt,echonet-lite/serial,echonet-lite/web";
-
 /// Redis' own suite, and the parts of it that full runs have besides.
 const SUITES: [(&str, &[&str]); 7] = [
     ("suite", &[]),
@@ -246,7 +242,7 @@ fn giving_way(command: &Command) -> Command {
 /// come one after the other. A compiler that optimises a whole program has one thread, and leaves the rest of the machine to what runs
 /// beside it.
 fn builds(xtask: &Xtask, options: &Options) -> Vec<Gate> {
-    let tests = ["test", "--workspace", "--no-run", "--features", FEATURES];
+    let tests = ["test", "--workspace", "--no-run"];
     let models = ["test", "--quiet", "--manifest-path", "models/Cargo.toml", "--target-dir", "models/target"];
     // In full with the tests over the sockets of other systems, which have a build of their own.
     let systems = ["systems", "--check"];
@@ -288,7 +284,7 @@ fn tests(options: &Options) -> Result<String> {
 
 /// `cargo test` of everything, with these arguments.
 fn test_command(arguments: &[&str]) -> Command {
-    cargo(&[&["test", "--workspace", "--no-fail-fast", "--features", FEATURES], arguments].concat())
+    cargo(&[&["test", "--workspace", "--no-fail-fast"], arguments].concat())
 }
 
 /// The first run of all tests. Programs in `tests/` mostly wait for servers, clients and time-outs, unit tests mostly compute: so the ones
@@ -590,13 +586,5 @@ mod tests {
     fn free_space_is_known_only_for_existing_paths() {
         assert!(free_megabytes(&env::temp_dir()).is_some());
         assert_eq!(free_megabytes(Path::new("/no/such/folder")), None);
-    }
-
-    #[test]
-    fn the_alias_has_the_features_of_the_tests() {
-        let config = std::fs::read_to_string(crate::workspace::root().join(".cargo/config.toml")).unwrap();
-        let config: toml::Table = toml::from_str(&config).unwrap();
-        let alias = config["alias"]["everything"].as_str().unwrap();
-        assert!(alias.ends_with(&format!(" --features {FEATURES}")), "{alias}");
     }
 }

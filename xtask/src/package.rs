@@ -12,7 +12,8 @@ use serde::Deserialize;
 use crate::process::run_quietly;
 
 /// Crates for others; all others are of use in this workspace alone.
-const CRATES: [&str; 8] = [
+const CRATES: [&str; 9] = [
+    "echonet",
     "echonet-lite",
     "grpc-server",
     "http-server",

@@ -9,7 +9,7 @@ use clap::Args;
 
 use crate::process::run_quietly;
 
-/// Targets, and the features that are checked for each beside the defaults. TLS of `mqtt` (ring) takes a C compiler for the target.
+/// Targets, and the features of the `echonet` command that are checked for each. TLS of `mqtt` (ring) takes a C compiler for the target.
 const SYSTEMS: [(&str, &str); 2] = [("x86_64-pc-windows-gnu", "web"), ("aarch64-apple-darwin", "serial,web")];
 
 /// Sets of features for embedding programs, without the defaults; each is checked alone, the empty one by `bare`.
@@ -43,10 +43,10 @@ pub(crate) fn run(options: &Options) -> Result<()> {
             continue;
         }
         let mut check = cargo("systems", "-Dwarnings");
-        // Examples ask for the libraries of tests, which take a C compiler, too.
-        check.args(["check", "--lib", "--bins", "--features", features, "--target", target]);
-        run_quietly(&mut check).with_context(|| format!("echonet-lite on {target}"))?;
-        println!("ok: echonet-lite compiles for {target}");
+        // The command brings the library. Examples ask for the libraries of tests, which take a C compiler, too.
+        check.args(["check", "--package", "echonet", "--bins", "--no-default-features", "--features", features]);
+        run_quietly(check.args(["--target", target])).with_context(|| format!("echonet on {target}"))?;
+        println!("ok: echonet-lite and echonet compile for {target}");
     }
     for features in FEATURES {
         let mut check = cargo("systems", "-Dwarnings");

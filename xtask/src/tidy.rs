@@ -27,6 +27,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("grpc-server", &["http2", "server-runtime", "test-peers"]),
     ("http2", &["test-peers"]),
     ("server-runtime", &["test-peers"]),
+    ("echonet", &["echonet-lite", "test-peers"]),
     ("echonet-lite", &["test-peers"]),
     ("loadgen", &["test-peers"]),
     ("light-node", &["echonet-lite"]),
@@ -300,7 +301,7 @@ fn package_name(manifest: &str) -> Option<String> {
     Some(line.split_once('=')?.1.trim().trim_matches('"').to_owned())
 }
 
-/// The keys of all dependency tables of a manifest.
+/// The keys of all dependency tables of a manifest. A version alone is a package of the registry, which may have the name of one of ours.
 fn dependencies(manifest: &str) -> Vec<String> {
     let mut found = Vec::new();
     let mut inside = false;
@@ -312,7 +313,9 @@ fn dependencies(manifest: &str) -> Vec<String> {
                 found.push(name.to_owned());
             }
         } else if inside && !line.is_empty() && !line.starts_with('#') {
-            found.extend(line.split(['=', '.', ' ']).next().map(str::to_owned));
+            let is_version =
+                line.split_once(" = ").is_some_and(|(key, value)| !key.contains('.') && value.starts_with('"'));
+            found.extend(line.split(['=', '.', ' ']).next().filter(|_| !is_version).map(str::to_owned));
         }
     }
     found
@@ -379,6 +382,9 @@ mod tests {
         let runtime = manifest("server-runtime", "redis-server");
         let found = breaches(&[("redis-server/Cargo.toml", &server), ("server-runtime/Cargo.toml", &runtime)]);
         assert_eq!(found, ["server-runtime/Cargo.toml: server-runtime must not depend on redis-server"]);
+        let peer = "[package]\nname = \"peer\"\n[dependencies]\nredis-server = \"1\"\n";
+        let found = breaches(&[("redis-server/Cargo.toml", &server), ("peer/Cargo.toml", peer)]);
+        assert_eq!(found, [""; 0]);
         let found = breaches(&[("other/Cargo.toml", &manifest("redis-server", "bytes"))]);
         assert_eq!(found, ["other/Cargo.toml: the package is not named like its folder"]);
         let newer = manifest("other", "bytes") + "rustix = { features = [\"fs\", \"linux_5_11\"] }\n";

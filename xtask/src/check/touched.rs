@@ -14,6 +14,7 @@ const SHARED: [&str; 6] = ["Cargo.toml", "Cargo.lock", "rust-toolchain.toml", "c
 
 /// Documents outside of the folder of the crate whose programs they call.
 const DOCUMENTS: &[(&str, &str)] = &[
+    ("echonet", "docs/echonet-lite/"),
     ("echonet-lite", "docs/echonet-lite/"),
     ("grpc-server", "docs/grpc/"),
     ("http-server", "docs/http/"),

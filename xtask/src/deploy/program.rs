@@ -25,9 +25,5 @@ pub(super) const PROGRAMS: [Program; 6] = [
     program("grpc-server", "grpc-server", "gritstone-grpc"),
     program("grpc-client", "grpc-server", "gritstone-grpc-client"),
     Program { completes: true, ..program("loadgen", "loadgen", "gritstone-loadgen") },
-    Program {
-        completes: true,
-        features: "echonet-lite/cli",
-        ..program("echonet", "echonet-lite", "gritstone-echonet")
-    },
+    Program { completes: true, ..program("echonet", "echonet", "gritstone-echonet") },
 ];

@@ -139,8 +139,8 @@ mod tests {
         check("cargo run -p grpc-server --release -- --listen a", "grpc-server --listen a");
         check("cargo run -p grpc-server --bin grpc-client -- say-hello", "grpc-client say-hello");
         check("cargo run -p echonet-lite --example light", "light".replace("light", "examples/light").as_str());
-        check("cargo run -p echonet-lite --features mqtt -- bridge", "echonet bridge");
-        check("cargo run -p echonet-lite -- discover", "echonet needs --features cli");
+        check("cargo run -p echonet --features mqtt -- bridge", "echonet bridge");
+        check("cargo run -p echonet-lite --example smart_meter", "smart_meter needs --features serial");
         check("cargo run -p redis-server --features none", "redis-server has no feature none");
         check("cargo run -p nobody", "no package nobody");
         check("cargo run -p redis-server --bin none", "redis-server has no program none");

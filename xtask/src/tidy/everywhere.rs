@@ -21,8 +21,6 @@ const CRATES: &[&str] = &[
 
 /// Where cores meet the world: the only files and folders that name what [`EDGES`] has.
 const MAY_FETCH: &[&str] = &[
-    // The command.
-    "echonet-lite/src/bin/",
     "echonet-lite/src/certify/link.rs",
     "echonet-lite/src/embassy.rs",
     // The clock of homes that are played.

@@ -3,8 +3,6 @@
 //! A small program on each library (`tests/peers`) prints what it learned, in the same words for all. Where a library is
 //! known to be wrong, its row says so, line by line; everything else must be as with the others.
 
-#[cfg(feature = "cli")]
-mod certified;
 mod install;
 mod ours;
 mod scene;

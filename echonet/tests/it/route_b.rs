@@ -1,6 +1,6 @@
 //! A smart meter behind a Wi-SUN module that is acted out, used by the `echonet` command as any other node.
 
-#[path = "../serial/module.rs"]
+#[path = "../../../echonet-lite/tests/serial/module.rs"]
 #[allow(dead_code, reason = "the tests of the driver use all of it")]
 mod module;
 
@@ -19,7 +19,7 @@ use module::{ID, PASSWORD, Simulator};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use serde_json::Value;
 
-use crate::support::MAKER;
+use crate::MAKER;
 
 /// The meter's power, in watts.
 pub(crate) const POWER: i32 = 1234;

@@ -1,9 +1,31 @@
 //! Other libraries' devices held against the specification: the known faults of each are found.
 
+#[path = "../../../echonet-lite/tests/it/peers/install.rs"]
+#[allow(dead_code, reason = "the tests of the library use all of it")]
+mod install;
+#[path = "../../../echonet-lite/tests/it/peers/scene.rs"]
+mod scene;
+
 use std::collections::HashSet;
 
-use super::scene::{Running, Side};
-use super::{NPM_ECHONET_LITE, Peer, UECHO_GO, UECHO_PYTHON};
+use test_peers::{Kit, skip};
+
+use install::{GO, JS, PYTHON};
+use scene::{Running, Scene, Side};
+
+/// A program on one of the libraries.
+struct Peer {
+    kit: Kit,
+    /// The program, by its path in the kit's folder or by its name, and its arguments before the role.
+    program: &'static [&'static str],
+}
+
+const UECHO_GO: Peer = Peer { kit: GO, program: &["peer"] };
+const UECHO_PYTHON: Peer = Peer { kit: PYTHON, program: &["venv/bin/python", "uecho_peer.py"] };
+const NPM_ECHONET_LITE: Peer = Peer { kit: JS, program: &["node", "echonet-lite.js"] };
+
+/// The crate whose tests have the programs.
+const LIBRARY: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../echonet-lite");
 
 /// An item that all of them meet: where it has failed, nothing was examined.
 const MET: &str = "0x0EF001 get.maps";
@@ -11,7 +33,12 @@ const MET: &str = "0x0EF001 get.maps";
 impl Peer {
     /// Examines it; `known` are items that it is known to fail.
     fn fails(&self, known: &[&str]) {
-        let Some((scene, command)) = self.ready(&["device"]) else { return };
+        let Some(folder) = (Kit { home: LIBRARY, ..self.kit }).installed() else { return };
+        let Some(scene) = Scene::new().map_err(|reason| skip(&reason)).ok() else { return };
+        let inside = folder.join(self.program[0]);
+        let program = if inside.exists() { inside.to_str().unwrap() } else { self.program[0] };
+        let mut command = scene.command(Side::Peers, program);
+        command.args(&self.program[1..]).arg("device").current_dir(folder);
         let (_device, _) = Running::start(command);
         let mut examination = scene.command(Side::Ours, env!("CARGO_BIN_EXE_echonet"));
         let output = examination.args(["--json", "--quiet", "certify", Side::Peers.address()]).output().unwrap();

@@ -12,7 +12,7 @@ use echonet_lite::emulate::Emulated;
 use echonet_lite::node::{Arrival, Config, Identity, Node, Outbox};
 use serde_json::Value;
 
-use crate::support::MAKER;
+use crate::MAKER;
 
 pub const PORT: u16 = 13_705;
 
