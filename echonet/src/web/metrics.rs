@@ -16,6 +16,9 @@ use crate::{circuits, render};
 /// The text format of Prometheus.
 const FORMAT: &str = "text/plain; version=0.0.4; charset=utf-8";
 
+/// Properties that would have the names of metrics for whole devices, or for all states.
+const TAKEN: [&str; 2] = ["state", "up"];
+
 /// Units whose names have no plural.
 const SINGULAR: [Unit; 7] =
     [Unit::Celsius, Unit::Percent, Unit::Ppm, Unit::Lux, Unit::Kilolux, Unit::Millihertz, Unit::Kine];
@@ -128,7 +131,7 @@ impl Families {
     fn number(&mut self, spec: &PropertySpec, labels: &str, number: Scaled) {
         let is_total = spec.short_name.to_ascii_lowercase().contains("cumulative") && number.unit != Unit::None;
         let (kind, end) = if is_total { ("counter", "_total") } else { ("gauge", "") };
-        let name = format!("echonet_{}{}{end}", snake(spec.short_name), unit(number.unit));
+        let name = format!("echonet_{}{}{end}", property(spec.short_name), unit(number.unit));
         self.add(name, kind, spec.name(), labels, number.digits());
     }
 }
@@ -144,6 +147,12 @@ fn unit(unit: Unit) -> String {
         Some((counted, per)) => format!("_{counted}s_per_{per}"),
         None => format!("_{name}s"),
     }
+}
+
+/// The name of a property: `room_temperature`, or `property_state` where the name alone is another metric.
+fn property(name: &str) -> String {
+    let name = snake(name);
+    if TAKEN.contains(&name.as_str()) { format!("property_{name}") } else { name }
 }
 
 /// `roomTemperature` as `room_temperature`.
@@ -181,6 +190,15 @@ mod tests {
             (Unit::WattPerMillihertz, "_watts_per_millihertz"),
         ] {
             assert_eq!(unit(of), expected);
+        }
+    }
+
+    #[test]
+    fn properties_have_other_names_than_the_metrics_of_devices() {
+        for (name, expected) in
+            [("state", "property_state"), ("up", "property_up"), ("upTime", "up_time"), ("states", "states")]
+        {
+            assert_eq!(property(name), expected);
         }
     }
 

@@ -192,6 +192,50 @@ fn a_node_without_multicast_is_asked_for_what_it_announces() {
     }
 }
 
+/// Properties of makers and classes of a user's file.
+#[test]
+fn properties_of_a_users_file_are_metrics() {
+    let (port, file) = (PORT + 4, crate::cli::data::file("export-data"));
+    let mut device = crate::cli::data::serve(&file, port, "127.0.114.1");
+    let mut command = Command::new(env!("CARGO_BIN_EXE_echonet"));
+    command.args(["--json", "--data", &file, "--port", &port.to_string(), "--address", "127.0.115.1"]);
+    let exporter = Exporter::start_with(command, &["--poll", "0.5"]);
+    let all = |text: &str| {
+        let names = ["purifier_power_watts", "night_mode", "asleep", "property_state"];
+        names.iter().all(|name| !values(text, &format!("echonet_{name}")).is_empty())
+    };
+    let text = exporter.wait("all properties of the file", all);
+    is_well_formed(text.split_once("\r\n\r\n").unwrap().1);
+    let has = |text: &str, metric: &str, class: &str, labels: &str, value: &str| {
+        let is_it = |line: &&str| {
+            line.starts_with(&format!("{metric}{{device=\"fe0000fe"))
+                && line.contains(&format!("class=\"{class}\",instance=\"1\"{labels}}} {value}"))
+        };
+        text.lines().any(|line| is_it(&line))
+    };
+    for (metric, class, labels, value) in [
+        ("echonet_purifier_power_watts", "homeAirConditioner", "", "100.0"),
+        ("echonet_state", "homeAirConditioner", ",property=\"nightMode\",value=\"on\"", "1"),
+        ("echonet_asleep", "petFeeder", "", "1"),
+        ("echonet_state", "petFeeder", ",property=\"asleep\",value=\"on\"", "1"),
+        // The property is called `state`, as the metric of all states.
+        ("echonet_property_state", "petFeeder", ",field=\"lidOpen\"", "0"),
+        ("echonet_state", "petFeeder", ",field=\"lidOpen\",property=\"state\",value=\"false\"", "1"),
+    ] {
+        assert!(has(&text, metric, class, labels, value), "{metric} of {class} {labels}: {text}");
+    }
+    assert!(!text.contains("another_product") && text.contains("# HELP echonet_purifier_power_watts Purifier power\n"));
+    // The metric of all states names a property in each line.
+    assert!(text.lines().filter(|line| line.starts_with("echonet_state{")).all(|line| line.contains("property=\"")));
+    for (change, metric, labels, value) in [
+        ("homeAirConditioner purifierPower=99.5", "echonet_purifier_power_watts", "", "99.5"),
+        ("homeAirConditioner nightMode=auto", "echonet_state", ",property=\"nightMode\",value=\"auto\"", "1"),
+    ] {
+        device.change(change);
+        exporter.wait(change, |text| has(text, metric, "homeAirConditioner", labels, value));
+    }
+}
+
 #[cfg(feature = "serial")]
 #[test]
 fn a_meter_behind_a_module_is_exported_through_trouble() {

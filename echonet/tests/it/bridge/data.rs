@@ -1,7 +1,7 @@
 //! Properties of makers and classes of a user's file.
 
 use super::*;
-use crate::cli::data::file;
+use crate::cli::data::{file, serve};
 
 #[test]
 fn properties_of_a_users_file_are_entities() {
@@ -10,13 +10,7 @@ fn properties_of_a_users_file_are_entities() {
     }
     const NET: u8 = 31;
     let (broker, file) = (Mosquitto::start("bridge-data"), file("bridge-data"));
-    let (port, address) = ((PORT + u16::from(NET)).to_string(), format!("127.74.{NET}.1"));
-    let mut device = Command::new(env!("CARGO_BIN_EXE_echonet"));
-    device.args(["--quiet", "--data", &file, "--port", &port, "--address", &address, "serve", "--serial", "1"]);
-    device.args(["--delay", "0", "--maker", "0000FE", "homeAirConditioner", "petFeeder"]);
-    // It would end with its input.
-    device.stdin(Stdio::piped()).stdout(Stdio::null());
-    let _device = Running(device.spawn().unwrap());
+    let _device = serve(&file, PORT + u16::from(NET), &format!("127.74.{NET}.1"));
     let _bridge = bridge_with(NET, &broker, "1", &["--data", &file]);
     let listener = Listener::new(&broker);
     let devices = listener.devices(2);

@@ -74,15 +74,32 @@ pub fn file(test: &str) -> String {
     path.to_str().unwrap().to_owned()
 }
 
+/// A node with the properties and the class of the file.
+pub struct Device(Running);
+
+/// Serves such a node; it ends with the test.
+pub fn serve(file: &str, port: u16, address: &str) -> Device {
+    let port = port.to_string();
+    let serve = ["--quiet", "--json", "--data", file, "--port", &port, "--address", address, "serve", "--delay", "0"];
+    let maker = ["--serial", "1", "--maker", "0000FE", "homeAirConditioner", "petFeeder"];
+    let mut running = Running::start(&[&serve[..], &maker].concat());
+    for class in ["homeAirConditioner", "petFeeder"] {
+        assert_eq!(running.next()["object"]["class"], class);
+    }
+    Device(running)
+}
+
+impl Device {
+    /// Changes a property, as the device itself does: `CLASS PROPERTY=VALUE`.
+    pub fn change(&mut self, change: &str) {
+        writeln!(self.0.stdin, "{change}").unwrap();
+    }
+}
+
 #[test]
 fn properties_of_makers_and_classes_of_the_user_have_names_and_values() {
     let (file, port, node) = (file("user-data"), "13641", "127.0.62.31");
-    let serve = ["--quiet", "--json", "--data", &file, "--port", port, "--address", node, "serve", "--delay", "0"];
-    let mut device = Running::start(&[&serve[..], &["--maker", "0000FE", "homeAirConditioner", "petFeeder"]].concat());
-    assert_eq!(
-        [device.next(), device.next()].map(|line| line["object"]["class"].clone()),
-        ["homeAirConditioner", "petFeeder"]
-    );
+    let mut device = serve(&file, 13_641, node);
     let head = ["--quiet", "--json", "--port", port, "--address", "127.0.62.32", "--timeout", "2"];
     let tool = |rest: &[&str], code: i32| check(&[&head[..], &["--data", &file], rest].concat(), code);
     let properties = |text: &str| lines(text).remove(0)["properties"].clone();
@@ -123,7 +140,7 @@ fn properties_of_makers_and_classes_of_the_user_have_names_and_values() {
         // The watcher is told again until it listens.
         scope.spawn(|| {
             for watts in (0..100).take_while(|_| !is_told.load(std::sync::atomic::Ordering::Relaxed)) {
-                writeln!(device.stdin, "homeAirConditioner purifierPower={watts}").unwrap();
+                device.change(&format!("homeAirConditioner purifierPower={watts}"));
                 std::thread::sleep(std::time::Duration::from_millis(50));
             }
         });
