@@ -12,6 +12,8 @@ use std::path::Path;
 use std::sync::OnceLock;
 
 use echonet_lite::class::Class;
+#[cfg(feature = "web")]
+use echonet_lite::class::PropertySpec;
 use echonet_lite::wire::{ClassCode, PropertySet};
 
 use crate::failure::Failure;
@@ -36,8 +38,8 @@ struct Variant {
     class: &'static Class,
     /// The properties that the file has.
     #[cfg_attr(
-        not(feature = "mqtt"),
-        expect(dead_code, reason = "only the bridge tells them from those of the tables")
+        not(any(feature = "mqtt", feature = "web")),
+        expect(dead_code, reason = "only servers tell them from those of the tables")
     )]
     own: PropertySet,
 }
@@ -105,6 +107,16 @@ pub(crate) fn is_users(class: &Class, epc: u8) -> bool {
         let is_own = data.classes.iter().any(|own| std::ptr::eq(*own, class));
         data.variants.iter().any(has) || (is_own && class.properties.iter().any(|spec| spec.epc == epc))
     })
+}
+
+/// The properties that devices of a class have by the file, with the codes of their makers.
+#[cfg(feature = "web")]
+pub(crate) fn of_makers(code: ClassCode) -> impl Iterator<Item = ([u8; 3], &'static PropertySpec)> {
+    let of = |variant: &'static Variant| {
+        let own = variant.class.properties.iter().filter(|spec| variant.own.contains(spec.epc));
+        own.map(|spec| (variant.maker, spec))
+    };
+    variants(code).flat_map(of)
 }
 
 fn variants(code: ClassCode) -> impl Iterator<Item = &'static Variant> {

@@ -4,6 +4,7 @@ use echonet_lite::class::{self, Class, PropertySpec};
 use serde_json::{Map, Value as Json, json};
 
 use super::{bulks, groups, histories, request, schema};
+use crate::data;
 
 /// A request that can be made.
 struct Operation {
@@ -299,24 +300,21 @@ fn of_histories() -> Json {
     })
 }
 
-/// The properties that a class knows, as the values of a device of it.
+/// The properties that a class knows, as the values of a device of it, and those of makers.
 fn of_class(class: &'static Class) -> Json {
-    let readable = |spec: &&PropertySpec| spec.access.get.is_applicable() && !(0x9D..=0x9F).contains(&spec.epc);
-    let properties = class.properties.iter().filter(readable).map(|spec| {
-        let mut property = json!({ "description": spec.name(), "epc": format!("{:#04X}", spec.epc) });
-        if !spec.access.set.is_applicable() {
-            property["readOnly"] = true.into();
-        }
-        if let (Json::Object(property), Json::Object(schema)) = (&mut property, schema::of(spec)) {
-            property.extend(schema);
-        }
-        (spec.short_name.to_owned(), property)
-    });
+    let is_shown = |spec: &PropertySpec| spec.access.get.is_applicable() && !(0x9D..=0x9F).contains(&spec.epc);
+    let own = class.properties.iter().filter(|spec| is_shown(spec));
+    let mut properties: Map<_, _> =
+        own.map(|spec| (spec.short_name.to_owned(), of_property(spec, spec.name().to_owned()))).collect();
+    for ([a, b, c], spec) in data::of_makers(class.code).filter(|(_, spec)| is_shown(spec)) {
+        let schema = of_property(spec, format!("{}, of maker {a:02X}{b:02X}{c:02X}", spec.name()));
+        add(&mut properties, spec.short_name, schema);
+    }
     let mut of = json!({
         "type": "object",
         "description": class.name(),
         "eoj": format!("0x{:04X}", class.code.to_u16()),
-        "properties": properties.collect::<Map<_, _>>(),
+        "properties": properties,
     });
     let common = &class::SUPER_CLASS;
     // A class may have a property of its own under a name that all others inherit.
@@ -329,9 +327,47 @@ fn of_class(class: &'static Class) -> Json {
     of
 }
 
+fn of_property(spec: &'static PropertySpec, description: String) -> Json {
+    let mut property = json!({ "description": description, "epc": format!("{:#04X}", spec.epc) });
+    if !spec.access.set.is_applicable() {
+        property["readOnly"] = true.into();
+    }
+    if let (Json::Object(property), Json::Object(schema)) = (&mut property, schema::of(spec)) {
+        property.extend(schema);
+    }
+    property
+}
+
+/// Adds a maker's property. Where another maker has one of this name, the value is one of either.
+fn add(properties: &mut Map<String, Json>, name: &str, schema: Json) {
+    let Some(there) = properties.get_mut(name) else {
+        properties.insert(name.to_owned(), schema);
+        return;
+    };
+    if let Some(Json::Array(all)) = there.get_mut("anyOf") {
+        if !all.contains(&schema) {
+            all.push(schema);
+        }
+    } else if *there != schema {
+        let other = there.take();
+        *there = json!({ "anyOf": [other, schema] });
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn properties_of_one_name_are_alternatives() {
+        let mut properties = Map::new();
+        for size in [1, 1, 2, 3, 2] {
+            add(&mut properties, "power", json!({ "size": size }));
+        }
+        assert_eq!(properties["power"], json!({ "anyOf": [{ "size": 1 }, { "size": 2 }, { "size": 3 }] }));
+        add(&mut properties, "mode", json!({ "size": 1 }));
+        assert_eq!(properties["mode"], json!({ "size": 1 }));
+    }
 
     #[test]
     fn every_reference_leads_somewhere_and_every_class_is_there() {

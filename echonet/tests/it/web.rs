@@ -1,6 +1,7 @@
 //! `echonet web` between emulated devices and clients of HTTP.
 
 mod client;
+mod data;
 mod identity;
 
 use std::process::Command;
