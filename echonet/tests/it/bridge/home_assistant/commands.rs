@@ -182,6 +182,7 @@ impl Scene {
         let (mut count, mut faults) = (0, Vec::new());
         for of in expected::entities(class, &values(&self.home, at)) {
             let Some(entity) = self.entity(entities, at, &of.id) else { continue };
+            let of = self.in_its_words(of, &entity);
             for (service, data, payload, shown) in services(&of) {
                 let mut edt = [0; 255];
                 let payload = if payload == "(none)" { "none" } else { payload.as_str() };
@@ -212,8 +213,10 @@ fn services(of: &Expected) -> Vec<(&'static str, Value, String, String)> {
                 .to_vec()
         }
         "select" => {
-            let ends = [of.options.last(), of.options.first()].into_iter().flatten();
-            ends.map(|option| ("select_option", json!({"option": option}), option.clone(), option.clone())).collect()
+            let pairs = || of.options.iter().zip(&of.shown);
+            let ends = [pairs().next_back(), pairs().next()].into_iter().flatten();
+            ends.map(|(payload, shown)| ("select_option", json!({"option": shown}), payload.clone(), shown.clone()))
+                .collect()
         }
         "button" => vec![("press", json!({}), of.options[0].clone(), String::new())],
         "number" => {

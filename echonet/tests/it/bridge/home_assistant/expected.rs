@@ -15,8 +15,10 @@ pub(super) struct Expected {
     state: State,
     /// Unit and range, for numbers.
     pub(super) number: Option<(Unit, [f64; 3])>,
-    /// The texts that can be chosen, or shown.
+    /// The texts that can be chosen, or shown, as the device has them.
     pub(super) options: Vec<String>,
+    /// The same in the language of the home.
+    pub(super) shown: Vec<String>,
     /// Written as `true` and `false`, or by these two names.
     pub(super) pair: Option<[&'static str; 2]>,
 }
@@ -188,8 +190,8 @@ fn entity(
     if arms(data).iter().any(is_opaque) {
         return None;
     }
-    let made = |domain, state, number, options, pair| {
-        Some(Expected { id: id.clone(), spec, domain, state, number, options, pair })
+    let made = |domain, state, number, options: Vec<String>, pair| {
+        Some(Expected { id: id.clone(), spec, domain, state, number, shown: options.clone(), options, pair })
     };
     let text = told.map_or(State::Unknown, |value| State::Text(value.to_string()));
     if arms(data).iter().any(is_moment) {
@@ -257,6 +259,19 @@ fn factor(class: &Class, number: &Number, values: &HashMap<u8, Vec<u8>>) -> f64 
 }
 
 impl Expected {
+    /// The same entity in a home with these words for the options, in their order.
+    pub(super) fn in_words(mut self, words: &[String]) -> Self {
+        if words.len() == self.options.len() {
+            if let State::Text(text) = &mut self.state
+                && let Some(at) = self.options.iter().position(|option| option == text)
+            {
+                text.clone_from(&words[at]);
+            }
+            self.shown = words.to_vec();
+        }
+        self
+    }
+
     /// The faults of an entity's state in Home Assistant.
     pub(super) fn faults(&self, state: &Value) -> Vec<String> {
         let mut found = Vec::new();
@@ -309,7 +324,7 @@ impl Expected {
             }
         }
         if !self.options.is_empty() && self.domain != "button" {
-            must("options", &attributes["options"], json!(self.options));
+            must("options", &attributes["options"], json!(self.shown));
         }
         found
     }

@@ -82,6 +82,11 @@ impl Socket {
         self.ask("call_service", request).map(drop)
     }
 
+    /// The state of an entity; null without one.
+    pub(super) fn state(&self, entity: &str) -> Value {
+        self.seen.0.lock().unwrap().states.get(entity).cloned().unwrap_or_default()
+    }
+
     /// All states, by entity.
     pub(super) fn states(&self) -> HashMap<String, Value> {
         self.seen.0.lock().unwrap().states.clone()
