@@ -332,7 +332,7 @@ fn commands_are_carried_out(home: &Home, listener: &Listener) {
 }
 
 /// The cost of a thousand devices:
-/// `cargo test -p echonet-lite --all-features --test it thousand -- --ignored --nocapture`.
+/// `cargo test -p echonet --test it thousand -- --ignored --nocapture`.
 #[test]
 #[ignore = "a measurement of a minute"]
 fn a_thousand_devices() {
@@ -362,7 +362,7 @@ fn a_thousand_devices() {
     println!("1,000 devices: {:.1} % of a core, {memory}", (cpu() - before) as f64 / SECONDS as f64);
 }
 
-/// How long changes take through the bridge: `cargo test -p echonet-lite --all-features --test it figures_of_the_bridge -- --ignored --nocapture`.
+/// How long changes take through the bridge: `cargo test -p echonet --test it figures_of_the_bridge -- --ignored --nocapture`.
 #[test]
 #[ignore = "a measurement of two minutes"]
 fn figures_of_the_bridge() {
