@@ -152,10 +152,10 @@ fn dashboard_shows(text: &str) {
 
 #[test]
 fn circuits_of_a_board_are_metrics() {
-    let port = PORT + 3;
-    let home = Home::of([127, 0, 112], port, [crate::emulated::board(1, 61, 1)]);
+    let port = PORT + 5;
+    let home = Home::of([127, 0, 116], port, [crate::emulated::board(1, 61, 1)]);
     let mut command = Command::new(env!("CARGO_BIN_EXE_echonet"));
-    command.args(["--json", "--port", &port.to_string(), "--address", "127.0.113.1"]);
+    command.args(["--json", "--port", &port.to_string(), "--address", "127.0.117.1"]);
     let exporter = Exporter::start_with(command, &["--poll", "0.5"]);
     let energy = "echonet_circuit_energy_kilowatt_hours_total";
     let power = "echonet_circuit_power_watts";
