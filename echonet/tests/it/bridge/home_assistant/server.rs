@@ -4,6 +4,7 @@ use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -27,10 +28,14 @@ const KIT: Kit = kit! {
               VIRTUAL_ENV=venv venv/bin/uv pip install --quiet --requirement requirements.txt",
 };
 
+/// One at a time: each keeps a core busy with its entities, and tests wait for what their users see.
+static ONE: Mutex<()> = Mutex::new(());
+
 pub(super) struct HomeAssistant {
     _running: Running,
     pub(super) folder: PathBuf,
     pub(super) socket: Socket,
+    _one: MutexGuard<'static, ()>,
 }
 
 impl HomeAssistant {
@@ -43,6 +48,7 @@ impl HomeAssistant {
             return None;
         }
         let kit = KIT.installed()?;
+        let one = ONE.lock().unwrap_or_else(PoisonError::into_inner);
         let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("home-assistant-{name}"));
         let _ = std::fs::remove_dir_all(&folder);
         std::fs::create_dir_all(folder.join(".storage")).unwrap();
@@ -66,7 +72,7 @@ impl HomeAssistant {
         let entry = post(port, token, &path, "application/json", &settings);
         assert_eq!(entry["type"], "create_entry", "{entry}");
         let socket = Socket::open(port, token);
-        Some(Self { _running: running, folder, socket })
+        Some(Self { _running: running, folder, socket, _one: one })
     }
 
     /// The warnings and errors of its log that concern MQTT or the bridge; prints the others.
