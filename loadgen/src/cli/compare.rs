@@ -11,6 +11,7 @@ use anyhow::{Context as _, Result};
 use clap::Args;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
+use super::drive::ReadScenario;
 use crate::compare::{self, Judgement, Metric, Plan, Record, Rules, Stored, Surroundings, Time, Writer};
 use crate::front::{self, Exit};
 use crate::number;
@@ -107,10 +108,13 @@ fn time(text: &str) -> Result<Time, String> {
     Time::try_from(text.to_owned())
 }
 
+/// Checks the options of a command line without its program's name.
+type Check = fn(&[String]) -> Result<(), String>;
+
 /// Makes a comparison.
-pub(super) fn compare(args: &CompareArgs) -> ExitCode {
-    match read_plan(args) {
-        Ok(plan) => finish(make(args, &plan)),
+pub(super) fn compare(args: &CompareArgs, check: Check, scenario: ReadScenario) -> ExitCode {
+    match read_plan(args, check) {
+        Ok(plan) => finish(make(args, &plan, scenario)),
         Err(error) => wrong_usage(&error),
     }
 }
@@ -154,7 +158,7 @@ fn wrong_usage(error: &anyhow::Error) -> ExitCode {
     Exit::Usage.into()
 }
 
-fn read_plan(args: &CompareArgs) -> Result<Plan> {
+fn read_plan(args: &CompareArgs, check: Check) -> Result<Plan> {
     let name = args.file.display();
     let text = fs::read_to_string(&args.file).with_context(|| format!("cannot read {name}"))?;
     let mut plan = Plan::parse(&text).map_err(anyhow::Error::msg).with_context(|| format!("{name}"))?;
@@ -168,14 +172,14 @@ fn read_plan(args: &CompareArgs) -> Result<Plan> {
         let commands = scenario.command.iter().map(|words| (words, rate));
         for (words, more) in commands.chain(scenario.prepare.iter().map(|words| (words, &[][..]))) {
             // A wrong load is better reported before servers are started.
-            super::check(&words.aimed("127.0.0.1", 1, more))
+            check(&words.aimed("127.0.0.1", 1, more))
                 .map_err(|error| anyhow::anyhow!("scenario {}: `{words}`: {}", scenario.name, error.trim()))?;
         }
     }
     Ok(plan)
 }
 
-fn make(args: &CompareArgs, plan: &Plan) -> Result<ExitCode> {
+fn make(args: &CompareArgs, plan: &Plan, scenario: ReadScenario) -> Result<ExitCode> {
     let here = fs::canonicalize(&args.file)?.parent().unwrap_or_else(|| Path::new("/")).to_owned();
     // Servers get this process' limit of open files; without connections to check, it is only raised.
     front::allow_connections(0).map_err(|error| anyhow::anyhow!("{error}"))?;
@@ -189,7 +193,7 @@ fn make(args: &CompareArgs, plan: &Plan) -> Result<ExitCode> {
         PathBuf::from(format!("{stem}-{}", compare::now().replace([':', '-'], "")))
     });
     let path = |extension: &str| PathBuf::from(format!("{}.{extension}", name.display()));
-    let mut around = Process { interrupted, quiet: args.quiet };
+    let mut around = Process { scenario, interrupted, quiet: args.quiet };
     compare::run(plan, &here, args.install, &mut Writer::create(&path("jsonl"))?, &mut around)?;
     // Made from the record, so that `report` gives the same.
     let stored = Stored::read(&path("jsonl"))?;
@@ -237,13 +241,14 @@ fn write(path: &Path, text: &str) -> Result<()> {
 
 /// A comparison in this process.
 struct Process {
+    scenario: ReadScenario,
     interrupted: Arc<AtomicBool>,
     quiet: bool,
 }
 
 impl Surroundings for Process {
     fn run(&mut self, words: &[String]) -> Result<Outcome, String> {
-        let scenario = super::scenario(words)?;
+        let scenario = (self.scenario)(words)?;
         if scenario.search {
             return Err("--rate max is for single runs; expected a rate, or none".to_owned());
         }

@@ -1,6 +1,7 @@
 //! The command line. One file per subcommand; what protocols share is in [`LoadArgs`].
 
 mod compare;
+mod drive;
 mod drop_in;
 mod echonet;
 mod flows;
@@ -27,6 +28,7 @@ use std::process::ExitCode;
 use clap::{CommandFactory as _, Parser, Subcommand};
 
 pub use compare::{CompareArgs, GateArgs, ReportArgs};
+pub use drive::Drive;
 pub use echonet::Echonet;
 pub use flows::ScenarioArgs;
 pub use grpc::GrpcArgs;
@@ -107,18 +109,6 @@ enum Command {
     },
 }
 
-/// A subcommand that puts load on a server.
-pub trait Drive {
-    /// The options that all such subcommands share.
-    fn load_args(&self) -> &LoadArgs;
-
-    /// The run.
-    ///
-    /// # Errors
-    /// When the options make no sense together, or name what cannot be used.
-    fn scenario(&self) -> Result<Scenario, Invalid>;
-}
-
 impl Command {
     /// The subcommand, if it puts load on a server.
     fn drive(&self) -> Option<&dyn Drive> {
@@ -142,11 +132,11 @@ impl Command {
 pub fn main() -> ExitCode {
     let cli = Cli::parse_from(arguments(std::env::args_os()));
     match &cli.command {
-        Command::Wrk(wrk) => wrk.run().into(),
-        Command::Hey(hey) => hey.run().into(),
-        Command::Ghz(ghz) => ghz.run().into(),
-        Command::RedisBenchmark(benchmark) => benchmark.run().into(),
-        Command::Compare(args) => compare::compare(args),
+        Command::Wrk(wrk) => wrk.run(scenario).into(),
+        Command::Hey(hey) => hey.run(scenario).into(),
+        Command::Ghz(ghz) => ghz.run(scenario).into(),
+        Command::RedisBenchmark(benchmark) => benchmark.run(scenario).into(),
+        Command::Compare(args) => compare::compare(args, check, scenario),
         Command::Report(args) => compare::report(args),
         Command::Merge(args) => merge::merge(args),
         Command::Gate(args) => compare::gate(args),

@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::record::OfferedRate;
 use super::stats;
 
 /// `rate-of`: the load's rate is this share of the median of another scenario, the same rate for all subjects.
@@ -30,6 +29,19 @@ impl RateOf {
         let percent = (self.share * 1000.0).round() / 10.0;
         format!("open loop at {percent} % of what {whose} reached in \u{201c}{}\u{201d}", self.scenario)
     }
+}
+
+/// The rate of an open loop that is a share of a capacity.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct OfferedRate {
+    /// The open loop.
+    pub scenario: String,
+    /// The rate that every subject was asked for.
+    pub per_second: f64,
+    /// The subject whose capacity determines the rate.
+    pub subject: String,
+    /// That capacity: the median of the other scenario.
+    pub capacity: f64,
 }
 
 /// The rates that subjects have reached, by scenario and subject.

@@ -7,7 +7,7 @@ use std::path::Path;
 use anyhow::{Context as _, Result, bail};
 use serde::{Deserialize, Serialize};
 
-use super::capacity::RateOf;
+use super::capacity::{OfferedRate, RateOf};
 use super::machine::Machine;
 use super::order::Order;
 use super::plan::Servers;
@@ -118,19 +118,6 @@ pub struct ScenarioHeader {
     /// Where its rate comes from.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rate_of: Option<RateOf>,
-}
-
-/// The rate of an open loop that is a share of a capacity.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct OfferedRate {
-    /// The open loop.
-    pub scenario: String,
-    /// The rate that every subject was asked for.
-    pub per_second: f64,
-    /// The subject whose capacity determines the rate.
-    pub subject: String,
-    /// That capacity: the median of the other scenario.
-    pub capacity: f64,
 }
 
 /// A run that gave a result.

@@ -1,10 +1,11 @@
 //! A record as tables and texts; the same for Markdown and for the page.
 
 use super::analysis::{self, ScenarioResult, SubjectResult};
+use super::margin::MARGIN;
 use super::metric::Metric;
 use super::record::{Header, Record};
 use super::stats::{ERROR, Estimate};
-use super::verdict::{Judged, MARGIN, Verdict, Void};
+use super::verdict::{Judged, Verdict, Void};
 use crate::number;
 
 /// A part of a report.

@@ -13,24 +13,10 @@ use super::program;
 use super::record::{End, FORMAT, FailedRun, Header, Line, Run, ScenarioHeader, SubjectHeader, Writer};
 use super::server::{self, Server};
 use super::steady::{MOST_COLD, cold};
+use super::surroundings::Surroundings;
 use super::usage::Usage;
 use super::words::Words;
 use crate::record::{Ending, Outcome};
-
-/// The surroundings of a comparison.
-pub trait Surroundings {
-    /// Runs a load from a command line without its program's name, `redis 127.0.0.1:7 GET a`.
-    ///
-    /// # Errors
-    /// When the command line is wrong.
-    fn run(&mut self, words: &[String]) -> Result<Outcome, String>;
-
-    /// Whether it is to end now.
-    fn interrupted(&self) -> bool;
-
-    /// A message for waiting users.
-    fn say(&mut self, text: &str);
-}
 
 /// Makes a comparison and records it; `here` is the folder of the plan's file. With `install`, subjects that are absent are
 /// installed first.

@@ -1,6 +1,6 @@
 //! The validity of a run.
 
-use super::verdict::MARGIN;
+use super::margin::MARGIN;
 use crate::record::Outcome;
 
 /// How the note of a run begins that others disturbed.

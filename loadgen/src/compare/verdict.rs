@@ -3,13 +3,11 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
+use super::margin::MARGIN;
 use super::metric::Metric;
 use super::stats::{self, Estimate, FEWEST_PAIRS, Ratio};
 use super::validity::{is_disturbed, is_generator_saturated, is_saturated, processors_used};
 use crate::record::Outcome;
-
-/// A ratio within this share of 1 makes no practical difference.
-pub const MARGIN: f64 = 0.05;
 
 /// With a larger share of failed requests a subject has not done what it was asked for.
 const MOST_FAILED: f64 = 0.01;

@@ -1,22 +1,20 @@
 //! From a file to a plan. All of it is checked here, and all faults are collected.
 
 use std::collections::BTreeSet;
-use std::fmt::Display;
 use std::sync::Arc;
 use std::time::Duration;
 
-use toml::{Spanned, Value as Toml};
+use toml::Spanned;
 
+use super::faults::{Faults, line_of};
 use super::file::{FeederFile, File, FlowFile, StageFile};
-use super::step::{Names, StepReader};
+use super::names::{Names, check_name};
+use super::step::StepReader;
 use super::{Fault, Feeder, Flow, Plan};
 use crate::number;
 use crate::objective::Objective;
 use crate::pace::{Staged, Stages};
 use crate::workload::Mix;
-
-/// The names of values that are always there.
-pub(super) const BUILT_IN: [&str; 2] = ["iteration", "user"];
 
 /// The most steps of a flow.
 const MOST_STEPS: usize = 1000;
@@ -44,40 +42,6 @@ impl Plan {
             _ => Err(faults.list),
         }
     }
-}
-
-/// The faults of a text.
-pub(super) struct Faults<'t> {
-    text: &'t str,
-    list: Vec<Fault>,
-}
-
-impl Faults<'_> {
-    /// `field` at this place is `value`, but `expected` was expected.
-    pub(super) fn add<T>(&mut self, place: &Spanned<T>, field: &str, value: impl Display, expected: impl Display) {
-        let line = line_of(self.text, place.span().start);
-        self.list.push(Fault { line, text: format!("{field} is `{value}`, expected {expected}") });
-    }
-
-    /// The value, or a fault: `error` says what was expected.
-    pub(super) fn get<V, T: Display, E: Display>(
-        &mut self,
-        place: &Spanned<T>,
-        field: &str,
-        found: Result<V, E>,
-    ) -> Option<V> {
-        found
-            .map_err(|error| {
-                let error = error.to_string();
-                let expected = error.strip_prefix("expected ").unwrap_or(&error);
-                self.add(place, field, place.get_ref(), expected);
-            })
-            .ok()
-    }
-}
-
-fn line_of(text: &str, at: usize) -> usize {
-    1 + text.as_bytes().iter().take(at).filter(|byte| **byte == b'\n').count()
 }
 
 fn compile(
@@ -155,16 +119,6 @@ fn read_flow(
     Flow { name: file.name.get_ref().clone(), weight, steps, taken, feeders }
 }
 
-/// A value's name is a word, and no other value has it.
-pub(super) fn check_name(name: &Spanned<String>, field: &str, faults: &mut Faults<'_>) {
-    let word = name.get_ref();
-    let is_word = !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-".contains(&byte));
-    if !is_word || BUILT_IN.contains(&word.as_str()) {
-        let expected = "a word of letters, digits, - and _, other than iteration and user";
-        faults.add(name, &format!("the name of {field}"), word, expected);
-    }
-}
-
 fn unique<'f>(name: &'f Spanned<String>, field: &str, known: &mut BTreeSet<&'f str>, faults: &mut Faults<'_>) {
     let word = name.get_ref();
     if word.is_empty() || word.contains([':', '\n']) {
@@ -235,35 +189,4 @@ fn stages(files: &[Spanned<StageFile>], faults: &mut Faults<'_>) -> Option<Arc<S
         faults.add(first, "the length or the highest level of all stages", 0, "a number above 0");
     }
     Some(Arc::new(stages))
-}
-
-/// A time, or the least and the most.
-pub(super) fn think(value: &Spanned<Toml>, faults: &mut Faults<'_>) -> Option<(Duration, Duration)> {
-    let read = |value: &Toml| value.as_str().and_then(|text| number::duration(text).ok());
-    let range = match value.get_ref() {
-        Toml::Array(times) => match times.as_slice() {
-            [least, most] => read(least).zip(read(most)),
-            _ => None,
-        },
-        time => read(time).map(|time| (time, time)),
-    };
-    let range = range.filter(|(least, most)| least <= most);
-    if range.is_none() {
-        let expected = "a time such as \"1s\", or the least and the most, as in [\"1s\", \"3s\"]";
-        faults.add(value, "step.think", shown(value.get_ref()), expected);
-    }
-    range
-}
-
-/// A value of the file for people.
-pub(super) fn shown(value: &Toml) -> String {
-    match value {
-        Toml::String(text) => text.clone(),
-        Toml::Integer(number) => number.to_string(),
-        Toml::Float(number) => number.to_string(),
-        Toml::Boolean(is_true) => is_true.to_string(),
-        Toml::Datetime(time) => time.to_string(),
-        Toml::Array(values) => format!("[{}]", values.iter().map(shown).collect::<Vec<_>>().join(", ")),
-        Toml::Table(_) => "a table".to_owned(),
-    }
 }

@@ -7,9 +7,11 @@
 mod answer;
 mod compile;
 mod cookies;
+mod faults;
 mod feeder;
 mod file;
 mod json_path;
+mod names;
 mod step;
 mod values;
 

@@ -1,29 +1,20 @@
 //! From a step of the file to a request, its checks, and the values that it takes.
 
 use std::collections::BTreeSet;
+use std::time::Duration;
 
 use regex::bytes::Regex;
 use toml::{Spanned, Value as Toml};
 
 use super::answer::{Check, Condition, Expected, Extract, Source};
-use super::compile::{self, Faults};
+use super::faults::{Faults, shown};
 use super::file::{CheckFile, PartFile, StepFile};
 use super::json_path::JsonPath;
+use super::names::{BUILT_IN, Names, check_name};
 use super::values::{Encoding, Text, Value};
 use super::{Step, Take};
 use crate::clock::nanos;
-
-/// The names of values that all flows have.
-#[derive(Default)]
-pub(super) struct Names {
-    pub(super) numbers: Vec<String>,
-    /// Feeders with their columns.
-    pub(super) feeders: Vec<(String, Vec<String>)>,
-    /// Feeders with a fault of their own.
-    pub(super) unread: BTreeSet<String>,
-    /// True if users send cookies by themselves.
-    pub(super) keeps_cookies: bool,
-}
+use crate::number;
 
 /// Reads the steps of a flow, one after the other.
 pub(super) struct StepReader<'a, 't> {
@@ -55,7 +46,7 @@ impl<'a, 't> StepReader<'a, 't> {
         *count += file.check.len();
         // Names are known to the steps behind this one only.
         let takes: Vec<_> = file.take.iter().filter_map(|(name, part)| self.take(name, part)).collect();
-        let think = file.think.as_ref().and_then(|think| compile::think(think, self.faults)).unwrap_or_default();
+        let think = file.think.as_ref().and_then(|times| think(times, self.faults)).unwrap_or_default();
         let needs_body = checks.iter().any(Check::needs_body) || takes.iter().any(|take| take.part.needs_body());
         Step {
             name: file.name.get_ref().clone(),
@@ -185,13 +176,13 @@ impl<'a, 't> StepReader<'a, 't> {
         let columns = self.names.feeders.iter();
         let columns =
             columns.flat_map(|(feeder, columns)| columns.iter().map(move |column| format!("{feeder}.{column}")));
-        let mut known: Vec<String> = compile::BUILT_IN.iter().map(ToString::to_string).collect();
+        let mut known: Vec<String> = BUILT_IN.iter().map(ToString::to_string).collect();
         known.extend(self.names.numbers.iter().cloned().chain(columns).chain(self.taken.iter().cloned()));
         known
     }
 
     fn take(&mut self, name: &Spanned<String>, part: &Spanned<PartFile>) -> Option<Take> {
-        compile::check_name(name, "step.take", self.faults);
+        check_name(name, "step.take", self.faults);
         let word = name.get_ref();
         if self.names.numbers.contains(word) {
             self.faults.add(name, "the name of step.take", word, "a name that no random number has");
@@ -275,7 +266,7 @@ impl<'a, 't> StepReader<'a, 't> {
         let statuses = statuses.filter(|statuses| !statuses.is_empty());
         if statuses.is_none() {
             let expected = "a status such as 200, or several, as in [200, 201]";
-            self.faults.add(place, "check.status", compile::shown(place.get_ref()), expected);
+            self.faults.add(place, "check.status", shown(place.get_ref()), expected);
         }
         statuses
     }
@@ -292,7 +283,7 @@ impl PartFile {
 fn describe(check: &CheckFile) -> String {
     let text = |text: &Option<Spanned<String>>| text.as_ref().map(|text| text.get_ref().clone());
     if let Some(status) = &check.status {
-        return format!("status {}", compile::shown(status.get_ref()));
+        return format!("status {}", shown(status.get_ref()));
     }
     let part = text(&check.json)
         .or_else(|| check.header.as_ref().map(|name| format!("header {name}")))
@@ -309,4 +300,22 @@ fn describe(check: &CheckFile) -> String {
 fn last_line(error: &str) -> &str {
     let line = error.trim_end().lines().last().unwrap_or_default();
     line.strip_prefix("error: ").unwrap_or(line)
+}
+
+/// A time, or the least and the most.
+fn think(value: &Spanned<Toml>, faults: &mut Faults<'_>) -> Option<(Duration, Duration)> {
+    let read = |value: &Toml| value.as_str().and_then(|text| number::duration(text).ok());
+    let range = match value.get_ref() {
+        Toml::Array(times) => match times.as_slice() {
+            [least, most] => read(least).zip(read(most)),
+            _ => None,
+        },
+        time => read(time).map(|time| (time, time)),
+    };
+    let range = range.filter(|(least, most)| least <= most);
+    if range.is_none() {
+        let expected = "a time such as \"1s\", or the least and the most, as in [\"1s\", \"3s\"]";
+        faults.add(value, "step.think", shown(value.get_ref()), expected);
+    }
+    range
 }

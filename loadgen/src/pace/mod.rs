@@ -11,6 +11,7 @@ use rand_distr::Exp1;
 use crate::clock::{Nanos, nanos};
 use crate::workload::Source;
 
+use stages::LONGEST_GAP;
 pub use stages::{Staged, Stages};
 
 /// When the requests of a run are sent.
@@ -78,9 +79,6 @@ impl Rate {
         2.0 * requests / (now + (now * now + 2.0 * slope * requests).max(0.0).sqrt())
     }
 }
-
-/// The longest time between two requests of a thread: an hour, in nanoseconds.
-const LONGEST_GAP: f64 = 3.6e12;
 
 /// How the intended times of an open loop are spread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -2,9 +2,11 @@
 
 use std::time::Duration;
 
-use super::LONGEST_GAP;
 use crate::clock::{Nanos, nanos};
 use crate::number;
+
+/// The longest time between two requests of a thread: an hour, in nanoseconds.
+pub(super) const LONGEST_GAP: f64 = 3.6e12;
 
 /// A level over time: it begins at 0, and changes linearly to the end of each stage.
 #[derive(Clone, Debug, PartialEq)]

@@ -7,6 +7,7 @@ mod histogram;
 mod iterations;
 mod merge;
 mod openings;
+mod operation;
 mod outcome;
 mod tally;
 
@@ -14,8 +15,9 @@ pub use failure::{EXAMPLES, Failure, FailureCount, Failures};
 pub use histogram::{Latencies, Sealed};
 pub use iterations::{Check, Flow, Iterations};
 pub use openings::{OpeningPart, Openings};
+pub use operation::Operation;
 pub use outcome::{
-    Cpu, Deliveries, Ending, Fairness, Generator, Interval, Operation, Outcome, Redirects, ServerInterval, ServerUse,
-    Stalls, StatusCount, Told,
+    Cpu, Deliveries, Ending, Fairness, Generator, Interval, Outcome, Redirects, ServerInterval, ServerUse, Stalls,
+    StatusCount, Told,
 };
 pub use tally::{Parts, Tally, Window};

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Failure, FailureCount, Iterations, Latencies, Openings, Sealed};
+use super::{Failure, FailureCount, Iterations, Latencies, Openings, Operation, Sealed};
 
 /// The result of a run. All times are seconds, all sizes bytes, unless a name says otherwise.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -78,15 +78,6 @@ pub enum Ending {
     Interrupted,
     /// The target could not be used; the reason.
     Failed(String),
-}
-
-/// One operation of a mix.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Operation {
-    /// Its name: `GET`, `/json`, `SayHello`.
-    pub name: String,
-    /// Right answers, from the intended time of each request.
-    pub latencies: Latencies,
 }
 
 /// The figures that another program prints of its requests.

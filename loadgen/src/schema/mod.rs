@@ -1,6 +1,7 @@
 //! The name of a gRPC method and the types of its messages: from .proto files, a descriptor set, the server itself by reflection, or built
 //! in.
 
+mod name;
 mod reflection;
 
 use std::fs;
@@ -10,10 +11,8 @@ use prost_reflect::{DescriptorPool, MethodDescriptor};
 use protox::Compiler;
 use protox::file::{File, FileResolver, GoogleFileResolver};
 
+pub use name::{GREETER, split_name};
 pub use reflection::reflected;
-
-/// The method that is called where none is named.
-pub const GREETER: &str = "helloworld.Greeter/SayHello";
 
 /// The service that gRPC's own examples have.
 const GREETER_PROTO: &str = r#"
@@ -72,18 +71,6 @@ pub fn from_descriptor_set(file: &Path) -> Result<DescriptorPool, String> {
     let name = file.display();
     let bytes = fs::read(file).map_err(|error| format!("{name}: {error}"))?;
     DescriptorPool::decode(&bytes[..]).map_err(|error| format!("{name} is no descriptor set: {error}"))
-}
-
-/// Takes a method's name apart: `package.Service/Method`, `package.Service.Method`, with or without a `/` before it.
-///
-/// # Errors
-/// When it has no service or no method.
-pub fn split_name(name: &str) -> Result<(&str, &str), String> {
-    let name = name.strip_prefix('/').unwrap_or(name);
-    let split = name.rsplit_once('/').or_else(|| name.rsplit_once('.'));
-    split
-        .filter(|(service, method)| !service.is_empty() && !method.is_empty())
-        .ok_or_else(|| format!("the method is `{name}`, expected one such as {GREETER}"))
 }
 
 /// Finds a method by its name.

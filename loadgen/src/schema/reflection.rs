@@ -7,7 +7,7 @@ use prost_reflect::DescriptorPool;
 use prost_reflect::prost::Message as _;
 use prost_reflect::prost_types::FileDescriptorProto;
 
-use super::split_name;
+use super::name::split_name;
 use crate::blocking::{Stream, connect, explained};
 use crate::codec::grpc::{Exchange, status_text};
 use crate::codec::h2::hpack::{Block, Field};

@@ -9,8 +9,11 @@ use std::time::Duration;
 use clap::{Args, ValueEnum};
 use serde_json::{Map, Value, json};
 
-use super::{Words, bars, run_and_write};
+use super::answers::bars;
+use super::run::run_and_write;
+use super::words::Words;
 use crate::cli::Invalid;
+use crate::cli::drive::ReadScenario;
 use crate::front::Exit;
 use crate::number;
 use crate::output::Outputs;
@@ -180,11 +183,11 @@ enum Format {
 
 impl Ghz {
     /// Runs it.
-    pub(in crate::cli) fn run(&self) -> Exit {
+    pub(in crate::cli) fn run(&self, scenario: ReadScenario) -> Exit {
         match self.words().and_then(|words| Ok((words, self.open()?))) {
-            Ok((words, report)) => {
-                run_and_write(&words, self.outputs(), &|outcome| self.deliver(report.as_ref(), self.render(outcome)))
-            }
+            Ok((words, report)) => run_and_write(&words, scenario, self.outputs(), &|outcome| {
+                self.deliver(report.as_ref(), self.render(outcome))
+            }),
             Err(error) => {
                 eprintln!("error: {error}");
                 Exit::Usage

@@ -9,8 +9,11 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use clap::Args;
 
-use super::{Words, answered, answered_latencies, bars, run};
+use super::answers::{answered, answered_latencies, bars};
+use super::run::run;
+use super::words::Words;
 use crate::cli::Invalid;
+use crate::cli::drive::ReadScenario;
 use crate::front::Exit;
 use crate::number;
 use crate::record::{Failure, Latencies, Outcome};
@@ -112,9 +115,9 @@ pub(in crate::cli) fn with_two_dashes(word: OsString) -> OsString {
 
 impl Hey {
     /// Runs it.
-    pub(in crate::cli) fn run(&self) -> Exit {
+    pub(in crate::cli) fn run(&self, scenario: ReadScenario) -> Exit {
         match self.words() {
-            Ok(words) => run(&words, &render),
+            Ok(words) => run(&words, scenario, &render),
             Err(error) => {
                 eprintln!("error: {error}");
                 Exit::Usage

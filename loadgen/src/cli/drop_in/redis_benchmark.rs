@@ -6,7 +6,9 @@ use std::net::TcpStream;
 use clap::{ArgAction, Args};
 
 use super::redis_report::{self, Run};
-use super::{Words, complain, run};
+use super::run::{complain, run};
+use super::words::Words;
+use crate::cli::drive::ReadScenario;
 use crate::cli::{Invalid, Target};
 use crate::front::{Exit, hold};
 use crate::number;
@@ -195,7 +197,7 @@ const fn test(names: &'static [&'static str], title: &'static str, words: &'stat
 
 impl RedisBenchmark {
     /// Runs it.
-    pub(in crate::cli) fn run(&self) -> Exit {
+    pub(in crate::cli) fn run(&self, scenario: ReadScenario) -> Exit {
         let runs = match self.runs() {
             Ok(runs) => runs,
             Err(error) => {
@@ -211,7 +213,7 @@ impl RedisBenchmark {
         }
         loop {
             for (title, words) in &runs {
-                let exit = run(words, &|outcome| {
+                let exit = run(words, scenario, &|outcome| {
                     complain(outcome);
                     self.report(title, outcome)
                 });

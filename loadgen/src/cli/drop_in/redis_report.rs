@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::{answered, answered_latencies, millis};
+use super::answers::{answered, answered_latencies, millis};
 use crate::record::{Latencies, Outcome};
 
 /// The head of `--csv`.

@@ -6,8 +6,11 @@ use std::time::Duration;
 
 use clap::Args;
 
-use super::{Words, answered, answered_latencies, run};
+use super::answers::{answered, answered_latencies};
+use super::run::run;
+use super::words::Words;
 use crate::cli::Invalid;
+use crate::cli::drive::ReadScenario;
 use crate::front::Exit;
 use crate::number;
 use crate::output;
@@ -66,7 +69,7 @@ struct Script {
 
 impl Wrk {
     /// Runs it.
-    pub(in crate::cli) fn run(&self) -> Exit {
+    pub(in crate::cli) fn run(&self, scenario: ReadScenario) -> Exit {
         let words = match self.words() {
             Ok(words) => words,
             Err(error) => {
@@ -83,7 +86,7 @@ impl Wrk {
             eprintln!("error: {error}");
             return Exit::Failed;
         }
-        run(&words, &|outcome| self.render(outcome))
+        run(&words, scenario, &|outcome| self.render(outcome))
     }
 
     /// The same load in our own words.

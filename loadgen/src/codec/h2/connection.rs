@@ -28,7 +28,7 @@ pub struct Connection<E> {
     /// Whether the client has sent its preface. The server need not wait for it.
     greeted: bool,
     /// The header block of this stream goes on in CONTINUATION frames.
-    pub(super) continued: Option<Box<super::receive::Continued>>,
+    pub(super) continued: Option<Box<Continued>>,
     /// How many bytes came since the server's window was last made larger.
     pub(super) received: usize,
     /// Requests that the server has not processed before its GOAWAY, by their intended times.
@@ -39,6 +39,14 @@ pub struct Connection<E> {
     pub(super) window: i64,
     pub(super) server: Server,
     table: Table,
+}
+
+/// A header block that is not complete.
+#[derive(Debug)]
+pub(super) struct Continued {
+    pub(super) stream: u32,
+    pub(super) end: bool,
+    pub(super) block: Vec<u8>,
 }
 
 /// How far a connection is.

@@ -1,6 +1,6 @@
 //! One connection: what comes.
 
-use super::connection::{CONNECTION_WINDOW, Connection, STREAM_WINDOW, Stage};
+use super::connection::{CONNECTION_WINDOW, Connection, Continued, STREAM_WINDOW, Stage};
 use super::frame::{self, Head as FrameHead, append_head, append_number, error, flag, kind, setting};
 use super::{Head, Judge, hpack};
 use crate::codec::{Broken, Received};
@@ -14,14 +14,6 @@ const MAX_CONTROL: usize = 64 * 1024;
 
 /// The largest window there is.
 const MAX_WINDOW: i64 = (1 << 31) - 1;
-
-/// A header block that is not complete.
-#[derive(Debug)]
-pub(super) struct Continued {
-    stream: u32,
-    end: bool,
-    block: Vec<u8>,
-}
 
 type Outcome = Result<(), Broken>;
 

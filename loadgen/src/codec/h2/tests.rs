@@ -3,8 +3,9 @@
 use super::frame::{append_head, append_number, append_settings, flag, kind};
 use super::hpack::{Block, Decoder, Field, append_literal};
 use super::*;
+use crate::clock::Nanos;
 use crate::codec::Broken;
-use crate::record::{Failure, Window};
+use crate::record::{Failure, Tally, Window};
 
 /// Takes every answer of status 200 for right, and notes its body.
 #[derive(Default)]

@@ -14,9 +14,10 @@ use rand::Rng as _;
 
 use super::reply::{Reader, Reply};
 use super::slot::{SLOTS, slot};
+use super::standalone::Redis;
 use super::topology::{Place, SlotRange, redirection};
-use super::{Asked, Redis};
 use crate::clock::Nanos;
+use crate::codec::fifo::Asked;
 use crate::codec::{Broken, Drawn, Protocol, Received, Routes, shown};
 use crate::record::{Failure, Tally};
 use crate::workload::Source;
@@ -226,7 +227,7 @@ impl Protocol for RedisCluster {
     fn draw(&self, source: &mut Source, drawn: &mut Drawn) -> usize {
         let redis = &self.redis;
         let operation = redis.mix.next(source);
-        let command = &redis.commands[operation];
+        let command = &redis.commands()[operation];
         drawn.operation = operation as u32;
         drawn.key = if command.has_key() { redis.subjects.keys.next(source) } else { 0 };
         (drawn.redirects, drawn.asking) = (0, false);

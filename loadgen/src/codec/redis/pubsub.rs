@@ -6,10 +6,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use rand::Rng as _;
 
 use super::command::append_request;
+use super::login::Login;
 use super::reply::{self, LONGEST_BULK, Reader, Reply};
 use super::value::Value;
-use super::{Asked, InFlight, Login};
 use crate::clock::Nanos;
+use crate::codec::fifo::{Asked, InFlight};
 use crate::codec::{Broken, Protocol, Received, shown};
 use crate::record::{Failure, Tally};
 use crate::workload::{Source, Values};

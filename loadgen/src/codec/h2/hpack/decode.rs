@@ -2,8 +2,9 @@
 
 use std::fmt;
 
-use super::table::{Dynamic, ENTRY_OVERHEAD};
-use super::{DEFAULT_TABLE_SIZE, huffman, read_integer};
+use super::huffman;
+use super::integer::read_integer;
+use super::table::{DEFAULT_TABLE_SIZE, Dynamic, ENTRY_OVERHEAD};
 
 /// The largest list of header fields that is accepted, counted as SETTINGS_MAX_HEADER_LIST_SIZE does. Servers in use stop at
 /// 8 to 64 KiB.
@@ -254,7 +255,7 @@ mod tests {
     fn a_small_block_cannot_become_a_large_list() {
         let decoder = &mut Decoder::new();
         let mut block = vec![0x40, 1, b'a', 0x7f];
-        super::super::append_integer(&mut block, 0, 7, 4000);
+        super::super::integer::append_integer(&mut block, 0, 7, 4000);
         block.remove(3);
         block.extend_from_slice(&[b'b'; 4000]);
         assert_eq!(decoder.decode(&block, |_, _| ()), Ok(()));

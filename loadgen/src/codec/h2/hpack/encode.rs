@@ -3,8 +3,9 @@
 //! Fields that all requests of a run share enter the server's table with a connection's first request; from then on each is
 //! one byte or two. So every block is made once, and written by a copy.
 
-use super::table::{ENTRY_OVERHEAD, FIRST_DYNAMIC, STATIC};
-use super::{DEFAULT_TABLE_SIZE, append_integer, huffman};
+use super::huffman;
+use super::integer::append_integer;
+use super::table::{DEFAULT_TABLE_SIZE, ENTRY_OVERHEAD, FIRST_DYNAMIC, STATIC};
 
 /// A header field of a request.
 #[derive(Clone, Debug, PartialEq, Eq)]

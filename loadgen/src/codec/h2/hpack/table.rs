@@ -2,6 +2,9 @@
 
 use std::collections::VecDeque;
 
+/// The table size that both sides begin with (RFC 9113, 6.5.2).
+pub(crate) const DEFAULT_TABLE_SIZE: usize = 4096;
+
 /// The static table, from index 1 on.
 #[rustfmt::skip]
 pub(super) static STATIC: [(&str, &str); 61] = [
