@@ -336,7 +336,8 @@ impl<'a> Property<'a> {
         let is_profile = self.class?.code == class::NODE_PROFILE.code;
         match self.epc {
             0x9D..=0x9F => {
-                let map = PropertySet::decode_map(self.edt).ok()?;
+                // As the controller reads it: some devices list or count otherwise than the specification says.
+                let map = (!self.edt.is_empty()).then(|| PropertySet::decode_map_lenient(self.edt))?;
                 Some(map.iter().map(|epc| Self { epc, ..self }.name()).collect())
             }
             0xD5 | 0xD6 if is_profile => {

@@ -3,6 +3,7 @@
 use std::vec::Vec;
 
 use super::identity::is_alike;
+use super::peer::Peer;
 use super::slot::{Owner, State, Target};
 use super::{Answer, Controller, Event, Failure, Interview, NodeAddr, NodeId, NodeInfo, Operation, Request};
 use crate::node::Instant;
@@ -134,17 +135,17 @@ impl Controller {
             (Step::Serial, _) => peer.info.id = peer.info.id.or_else(|| NodeId::likeness(&peer.info)),
             (Step::Maps(eoj), true) => {
                 peer.settle_maps(eoj);
-                return first_unmapped(&peer.info, Some(eoj));
+                return first_unmapped(peer, Some(eoj));
             }
             // Some nodes do not answer this; the instances of their list are known nevertheless.
-            (Step::MoreInstances, _) => return first_unmapped(&peer.info, None),
+            (Step::MoreInstances, _) => return first_unmapped(peer, None),
             (Step::Profile, true) => {}
         }
         let counted = peer.info.instance_count.unwrap_or(0) as usize;
         if counted > LISTED_AT_ONCE && counted > peer.info.objects.len() {
             return Next::Ask(Step::MoreInstances);
         }
-        first_unmapped(&peer.info, None)
+        first_unmapped(peer, None)
     }
 
     /// Puts a node in the line for a step; of one that is in it already, this is the step.
@@ -179,7 +180,8 @@ impl Controller {
             |epc| message.properties().find(epc).filter(|map| !map.is_empty()).map(PropertySet::decode_map_lenient);
         let maps = [find(0x9D), find(0x9E), find(0x9F)];
         if maps.iter().any(Option::is_some) {
-            self.peer_mut(place).learn_maps(eoj, maps);
+            let changed = self.peer_mut(place).learn_maps(eoj, maps);
+            self.objects_changed(place, changed);
         }
     }
 
@@ -381,13 +383,17 @@ fn instances(list: &[u8]) -> Option<Vec<Eoj>> {
     Some(eojs.take(usize::from(*count)).collect())
 }
 
-/// The first object whose property maps are not known, after one that was asked; the node profile is the last.
-fn first_unmapped(info: &NodeInfo, after: Option<Eoj>) -> Next {
+/// The first object whose property maps are not known, after one that was asked; the node profile is the last. An interview asks again for
+/// those that an earlier one was refused.
+fn first_unmapped(peer: &Peer, after: Option<Eoj>) -> Next {
+    let info = &peer.info;
     if after == Some(info.profile) {
         return Next::Nothing;
     }
     let start = after.map_or(0, |after| info.objects.partition_point(|object| object.eoj <= after));
-    let object = info.objects[start..].iter().find(|object| object.maps.is_none()).map(|object| object.eoj);
-    let object = object.or_else(|| info.profile_maps.is_none().then_some(info.profile));
+    let is_unknown = |maps: bool, eoj| maps || peer.has_refused_maps(eoj);
+    let mut objects = info.objects[start..].iter();
+    let object = objects.find(|object| is_unknown(object.maps.is_none(), object.eoj)).map(|object| object.eoj);
+    let object = object.or_else(|| is_unknown(info.profile_maps.is_none(), info.profile).then_some(info.profile));
     object.map_or(Next::Nothing, |eoj| Next::Ask(Step::Maps(eoj)))
 }

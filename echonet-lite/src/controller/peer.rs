@@ -45,9 +45,16 @@ pub(super) struct Peer {
     pub(super) is_doubted: bool,
     /// Property maps of an object that were read so far, not all three.
     partial_maps: Option<(Eoj, Maps)>,
+    /// Objects of which at least one property map was refused.
+    without_maps: Vec<Eoj>,
+    /// When a notification last began its interview.
+    prompted: Option<Instant>,
     refused: Vec<Refused>,
     recent: VecDeque<Recent>,
 }
+
+/// Between two interviews that notifications begin of a node that answers nothing.
+const PROMPTED_AGAIN: Duration = Duration::from_secs(10);
 
 /// The announced, writable and readable properties: maps 9D, 9E, 9F.
 type Maps = [Option<PropertySet>; 3];
@@ -95,6 +102,8 @@ impl Peer {
             stage: Stage::Idle,
             is_doubted: false,
             partial_maps: None,
+            without_maps: Vec::new(),
+            prompted: None,
             refused: Vec::new(),
             recent: VecDeque::new(),
         }
@@ -102,7 +111,7 @@ impl Peer {
 
     pub(super) fn footprint(&self) -> usize {
         let objects = self.info.objects.capacity() * size_of::<super::ObjectInfo>();
-        let refused = self.refused.capacity() * size_of::<Refused>();
+        let refused = self.refused.capacity() * size_of::<Refused>() + self.without_maps.capacity() * size_of::<Eoj>();
         objects + refused + self.recent.capacity() * size_of::<Recent>() + self.queue.capacity() * size_of::<u32>()
     }
 
@@ -254,10 +263,26 @@ impl Peer {
         self.recent.push_back(Recent { news, at: now });
     }
 
-    /// Takes property maps that were read, which can come one by one.
-    pub(super) fn learn_maps(&mut self, eoj: Eoj, read: Maps) {
+    /// Whether an object has refused a property map that an interview asks for.
+    pub(super) fn has_refused_maps(&self, eoj: Eoj) -> bool {
+        self.without_maps.contains(&eoj)
+    }
+
+    /// Whether a notification begins its interview: nothing is known of it, and none has begun it for a while.
+    pub(super) fn is_prompted(&mut self, now: Instant) -> bool {
+        let is_new = !self.info.is_ready && self.info.objects.is_empty() && self.stage == Stage::Idle;
+        let is_due = is_new && self.prompted.is_none_or(|at| now.since(at) >= PROMPTED_AGAIN);
+        if is_due {
+            self.prompted = Some(now);
+        }
+        is_due
+    }
+
+    /// Takes property maps that were read, which can come one by one. Returns whether they are those of an object that has refused some before.
+    pub(super) fn learn_maps(&mut self, eoj: Eoj, read: Maps) -> bool {
+        let has_refused = self.has_refused_maps(eoj);
         let partial = self.partial_maps.take().filter(|(of, _)| *of == eoj);
-        let mut maps = match (self.info.maps(eoj), partial) {
+        let mut maps = match (self.info.maps(eoj).filter(|_| !has_refused), partial) {
             (Some(maps), _) => [maps.announced, maps.writable, maps.readable].map(Some),
             (None, Some((_, maps))) => maps,
             (None, None) => Maps::default(),
@@ -268,16 +293,22 @@ impl Peer {
         let is_complete = maps.iter().all(Option::is_some);
         self.partial_maps = Some((eoj, maps));
         if is_complete {
+            self.without_maps.retain(|of| *of != eoj);
             self.settle_maps(eoj);
         }
+        has_refused && is_complete
     }
 
-    /// All that can be read of the property maps of an object was read: those that it refused are empty.
+    /// All that can be read of the property maps of an object was read: those that it refused are empty until the next interview. All three are
+    /// mandatory, so that a refusal says that the device is not ready.
     pub(super) fn settle_maps(&mut self, eoj: Eoj) {
         let partial = self.partial_maps.take().filter(|(of, _)| *of == eoj);
         if partial.is_some() || self.info.maps(eoj).is_none() {
-            let [announced, writable, readable] =
-                partial.map_or_else(Maps::default, |(_, maps)| maps).map(Option::unwrap_or_default);
+            let maps = partial.map_or_else(Maps::default, |(_, maps)| maps);
+            if maps.iter().any(Option::is_none) && !self.has_refused_maps(eoj) {
+                self.without_maps.push(eoj);
+            }
+            let [announced, writable, readable] = maps.map(Option::unwrap_or_default);
             self.info.set_maps(eoj, PropertyMaps { announced, writable, readable });
         }
     }
@@ -289,6 +320,8 @@ impl Peer {
         self.info = NodeInfo { addrs, profile, last_heard, ..NodeInfo::new(addr) };
         self.refused.clear();
         self.partial_maps = None;
+        self.without_maps.clear();
+        self.prompted = None;
         self.response_time = ResponseTime::default();
     }
 

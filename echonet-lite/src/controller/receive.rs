@@ -266,6 +266,10 @@ impl Controller {
         if is_profile {
             self.learn_announcement(now, place, from, message, was_asked);
         }
+        // A search does not reach some nodes, and they announce themselves by their devices' values alone.
+        if self.peer_mut(place).is_prompted(now) {
+            self.start_interview(place);
+        }
         let node = self.peer(place).info.addr;
         let mut list = Vec::with_capacity(message.as_bytes().len());
         for property in message.properties() {

@@ -11,6 +11,11 @@
 //! | hsakoh/broute-mqtt 2: SKSCAN of a module with two networks | `serial`: `readings_of_every_module` |
 //! | cybergarage/uecho 2: the two lists of SetGet | `vectors` |
 //! | scottyphillips/echonetlite_homeassistant 150: a meter without its unit | `a_number_without_its_unit_is_raw` |
+//! | scottyphillips/pychonet 88: nodes that only notify; scottyphillips/echonetlite_homeassistant 46: property maps that were refused | `controller::tests::news` |
+//! | banban525/echonetlite2mqtt 31: maps as long lists | `a_long_list_is_shown_as_a_map` |
+//! | banban525/echonetlite2mqtt 28, 30: answers that are late or missing | `bridge::home_assistant::fakes` |
+//! | scottyphillips/pychonet 56, 58, 66: one request after the other, in parts | `controller::tests`: `pace`, `parts` |
+//! | yufeikang/b-route-meter 7, 10; hsakoh/broute-mqtt 6; home-assistant/core 164059: modules of smart meters | `serial`: `driver`, `client` |
 
 use std::process::Command;
 
@@ -112,6 +117,145 @@ const FRAMES: &[(&str, &str, &str)] = &[
         "byte 0: EHD1 is 0x01, not 0x10",
     ),
     ("echonet-lite.js 4", "1081 0001 0EF001 05FF01 72 01 8888007700FF06820EF001E062", "the frame ends inside a field"),
+    // Nodes that list controllers only, or more objects than they count.
+    (
+        "echonetlite_homeassistant 121",
+        "1081 0001 0EF001 05FF01 72 03 8A 03 000106 83 11 FE0001060000000000000098F4AB1FA7F8 D6 04 0105FF01",
+        "manufacturer=0x000106, id=0xFE0001060000000000000098F4AB1FA7F8, selfNodeInstanceListS=controller:1",
+    ),
+    (
+        "echonetlite_homeassistant 121",
+        "1081 0002 05FF01 05FF01 72 02 9D 04 03808188 9E 03 028193",
+        "statusChangeAnnouncementPropertyMap=operationStatus, installationLocation, faultStatus, \
+         setPropertyMap=installationLocation, remoteControl",
+    ),
+    (
+        "echonetlite2mqtt 35",
+        "1081 0001 0EF001 05FF01 72 03 D3 03 000001 D6 0A 0305FF01026301026302 D7 03 0105FF",
+        "selfNodeInstanceListS=controller:1, electricRainDoor:1, electricRainDoor:2, selfNodeClassListS=controller",
+    ),
+    (
+        "echonetlite2mqtt 8",
+        "1081 0001 0EF001 05FF01 72 03 82 04 010C0100 83 11 FE0000089C50D148D05800000000000000 BF 02 342D",
+        "version=ECHONET Lite 1.12, format 1 (0x010C0100), id=0xFE0000089C50D148D05800000000000000, uid=0x342D",
+    ),
+    (
+        "echonetlite2mqtt 32",
+        "1081 0001 027901 05FF01 72 01 83 11 FE00006C424D442D313039343833574455",
+        "pvPowerGeneration:1 > controller:1 Get_Res id=0xFE00006C424D442D313039343833574455",
+    ),
+    // Property maps: a bitmap of 64, lists with makers' codes, a bitmap with codes that can only be written, a long list.
+    (
+        "echonetlite2mqtt 61",
+        "1081 0001 027D1F 05FF01 72 01 9F 11 40A595D5A7C4C4C5869795A7E471339392",
+        "remainingCapacity3, batteryHealthState, batteryType, chargingPower, dischargingPower, 0xF0, 0xF1",
+    ),
+    (
+        "echonetlite_homeassistant 268",
+        "1081 0A19 029106 05FF01 72 02 9D 05 04808188B0 9E 08 078081B0F1F2F5F6",
+        "faultStatus, lightLevel, setPropertyMap=operationStatus, installationLocation, lightLevel, 0xF1, 0xF2, 0xF5, 0xF6",
+    ),
+    (
+        "echonetlite_homeassistant 258",
+        "1081 0001 027D01 05FF01 72 01 9E 11 110011900080000062C220244440000000",
+        "dischargingMethod, resetCumulativeDischargingElectricEnergy, resetCumulativeChargingElectricEnergy, operationMode",
+    ),
+    (
+        "echonetlite_homeassistant 48",
+        "1081 0001 013501 05FF01 72 02 9E 05 048081A0F3 9F 11 1695818180010101000101010181820202",
+        "airFlowLevel, 0xF3, getPropertyMap=operationStatus, installationLocation, protocol",
+    ),
+    (
+        "echonetlite2mqtt 31",
+        "1081 0001 013001 05FF01 72 01 9F 1E 1D80818283848588898A8B8C8D8F9397989D9E9FA0A3B0B1B3BABBBECCF6",
+        "automaticTemperatureControl, targetTemperature, humidity, roomTemperature, outdoorTemperature, specialFunction, 0xF6",
+    ),
+    // Classes that programs did not have, or had in part.
+    (
+        "echonetlite_homeassistant 258",
+        "1081 0001 027E01 05FF01 72 03 CC 01 22 CE 04 00009C40 CF 04 00001388",
+        "equipmentType=dc_aa_chargedischarge, chargeableCapacity=40000 Wh, remainingChargeableCapacity=5000 Wh",
+    ),
+    (
+        "echonetlite_homeassistant 109; hems_echonet_lite 1",
+        "1081 0001 05FD01 05FF01 72 03 80 01 30 F0 01 00 F1 02 0001",
+        "switch:1 > controller:1 Get_Res operationStatus=on, 0xF0=0x00, 0xF1=0x0001",
+    ),
+    ("pychonet 27", "1081 0001 02A301 05FF01 72 01 A3 01 41", "lightingSystem:1 > controller:1 Get_Res 0xA3=0x41"),
+    (
+        "echonetlite_homeassistant 268",
+        "1081 0A30 02A301 05FF01 72 02 C0 01 01 C1 01 13",
+        "sceneId=1, maximumNumberOfSceneId=19",
+    ),
+    (
+        "echonetlite_homeassistant 228",
+        "1081 0001 013001 05FF01 72 02 C6 01 02 CF 01 41",
+        "airCleaningMethod={equippedElectronic: false, equippedClusterIon: true}, airPurification=on",
+    ),
+    // Values of batteries, heat pumps, water heaters, boards.
+    (
+        "echonetlite_homeassistant 268",
+        "1081 0A56 027D01 05FF01 72 04 97 02 0A20 A0 04 000035E8 D3 04 00000000 E6 01 04",
+        "currentTime=10:32, acEffectiveChargingCapacity=13800 Wh, \
+         instantaneousChargingAndDischargingElectricPower=0 W, batteryType=lib",
+    ),
+    (
+        "echonetlite_homeassistant 65",
+        "1081 0001 013001 05FF01 72 05 80 01 31 B0 01 45 BB 01 13 BE 01 7E 85 04 00039468",
+        "operationStatus=off, operationMode=circulation, roomTemperature=19 °C, outdoorTemperature=unmeasurable, \
+         consumedCumulativeElectricEnergy=234.600 kWh",
+    ),
+    ("echonetlite_homeassistant 263", "1081 0001 013001 05FF01 72 01 A3 01 42", "automaticSwingAirFlow=horizontal"),
+    ("echonetlite_homeassistant 181", "1081 F003 013001 0EF001 73 01 A0 01 32", "INF airFlowLevel=level 2"),
+    (
+        "pychonet 40",
+        "1081 099C 027201 05FF01 72 0A 80 01 30 90 01 42 D0 01 42 91 02 151E D1 01 2B E1 01 29 E2 01 42 E3 01 41 D4 01 06 \
+         E4 01 42",
+        "onTimerTime=21:30, targetSuppliedWaterTemperature=43 °C, targetBathWaterTemperature=41 °C, \
+         bathWaterHeatingStatus=false, automaticBathOperation=true, bathWaterVolume4=6",
+    ),
+    (
+        "echonetlite_homeassistant 151",
+        "1081 0001 026B01 05FF01 51 01 D1 01 3C",
+        "SetC_SNA targetSuppliedWaterTemperature=60 °C refused",
+    ),
+    ("echonetlite2mqtt 46", "1081 0001 028701 05FF01 72 01 B1 01 2B", "numberOfMeasurementChannelsSimplex=43"),
+    ("echonetlite_homeassistant 259", "1081 0001 028701 05FF01 72 01 97 02 141C", "currentTimeSetting=20:28"),
+    // Lists of properties, refusals with values, refusals without.
+    (
+        "echonet-lite.js 9",
+        "1081 0001 013001 05FF01 72 04 80 01 31 B0 01 42 BB 01 1C B3 01 18",
+        "operationStatus=off, operationMode=cooling, roomTemperature=28 °C, targetTemperature=24 °C",
+    ),
+    ("uecho 6", "1081 000A 027D01 05FF01 52 02 80 01 30 DA 01 44", "Get_SNA operationStatus=on, operationMode=standby"),
+    (
+        "MoekadenRoom 5",
+        "1081 0001 028801 05FF01 52 02 E0 00 EA 00",
+        "normalDirectionCumulativeElectricEnergy refused, normalDirectionCumulativeElectricEnergyAtEvery30Min refused",
+    ),
+    (
+        "echonetlite2mqtt 30",
+        "1081 C034 0EF001 02910C 62 01 B0 00",
+        "nodeProfile:1 > monoFunctionalLighting:12 Get lightLevel",
+    ),
+    // Frames of blogs: jinkouki.net 2024-07, chakoku.hatenablog.com 2017, joanjettsdog.blogspot.com 2015-11.
+    (
+        "jinkouki.net",
+        "1081000A0EF0010EF0017301D5070202791F027D1F",
+        "instanceListNotification=pvPowerGeneration:31, storageBattery:31",
+    ),
+    (
+        "jinkouki.net",
+        "1081000C027D1F0EF0017307800130810100880142C10103C20103CF0144DA0146",
+        "chargingMethod=designatedPower, dischargingMethod=designatedPower, actualOperationMode=standby, operationMode=auto",
+    ),
+    ("chakoku", "1081 0000 0EF001 0EF001 72 01 D6 04 01026301", "selfNodeInstanceListS=electricRainDoor:1"),
+    (
+        "chakoku",
+        "1081 0000 013005 05FF01 72 02 B0 01 42 9E 08 078180B0B3A0A1A4",
+        "homeAirConditioner:5 > controller:1 Get_Res operationMode=cooling, setPropertyMap=operationStatus, installationLocation",
+    ),
+    ("joanjettsdog", "1081000102880105FF017201E704000003A0", "instantaneousElectricPower=928 W"),
 ];
 
 fn echonet(arguments: &[&str]) -> String {
@@ -151,4 +295,18 @@ fn a_number_without_its_unit_is_raw() {
         let value: Value = serde_json::from_str(&said).unwrap_or_else(|_| panic!("{said}"));
         assert!(value["properties"][0].to_string().contains(expected), "{lacks:02X?}: {said}");
     }
+}
+
+/// banban525/echonetlite2mqtt 31: the maps that the controller takes are shown as maps.
+#[test]
+fn a_long_list_is_shown_as_a_map() {
+    let mut plan = NodePlan::new(2, [ObjectPlan::new(class::by_name("0130").unwrap(), 1)]);
+    plan.faults = vec![Fault::new(Kind::LongMapAsList)];
+    let _home = Home::of([127, 0, 114], PORT, [plan]);
+    let port = PORT.to_string();
+    let head = ["--json", "--port", &port, "--address", "127.0.115.1", "get", "127.0.114.1"];
+    let said = echonet(&[&head[..], &["homeAirConditioner", "9F"]].concat());
+    let value: Value = serde_json::from_str(&said).unwrap_or_else(|_| panic!("{said}"));
+    let names = value["properties"][0]["value"].as_array().unwrap_or_else(|| panic!("{said}"));
+    assert!(names.len() > 16 && names.contains(&"operationStatus".into()), "{said}");
 }

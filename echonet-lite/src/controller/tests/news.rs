@@ -257,3 +257,53 @@ fn nodes_that_may_be_two_are_not_joined() {
         assert_eq!(table.controller.nodes().count(), expected, "{nodes:?}");
     }
 }
+
+/// scottyphillips/pychonet 88: the search does not reach a node, and its notifications arrive.
+#[test]
+fn a_node_that_is_first_heard_by_a_notification_is_interviewed() {
+    let profile =
+        "05 82 04 010E0100 83 11 FE000077000000000000000000000000AB 8A 03 000077 D3 03 000001 D6 04 01 013001";
+    for (esv, deoj) in [("73", "0EF001"), ("74", "C")] {
+        let mut table = Table::new(Config { interview: Interview::Profile, ..Config::new(1) });
+        table.comes(NODE, &format!("F003 013001 {deoj} {esv} 01 A0 01 32"));
+        let sent = table.sent();
+        // A notification that wants a confirmation gets it, too.
+        assert!(sent.iter().any(|sent| sent.ends_with("C0EF0016205820083008A00D300D600")), "{esv}: {sent:?}");
+        let tid = table.tids.last().unwrap().clone();
+        table.comes(NODE, &format!("{tid} 0EF001 C 72 {profile}"));
+        assert!(table.controller.node(node(NODE)).unwrap().is_ready, "{esv}");
+        assert!(table.told().contains(&format!("ready {NODE}")), "{esv}");
+    }
+}
+
+/// scottyphillips/echonetlite_homeassistant 46: an adapter that is up before its appliance refuses the maps.
+#[test]
+fn refused_property_maps_are_asked_for_again_when_the_node_announces_itself() {
+    const PROFILE: &str = "0EF001 62 05 8200 8300 8A00 D300 D600";
+    const TOLD: &str =
+        "05 82 04 010E0100 83 11 FE000077000000000000000000000000AB 8A 03 000077 D3 03 000001 D6 04 01 013001";
+    const MAPS: &str = "013001 62 03 9D00 9E00 9F00";
+    const MAPS_OF_PROFILE: &str = "0EF001 62 03 9D00 9E00 9F00";
+    let conditioner = Eoj::new(0x01, 0x30, 1);
+    let mut table = Table::new(Config::new(1));
+    let readable = |table: &Table| table.controller.node(node(NODE)).unwrap().maps(conditioner).unwrap().readable.len();
+    table.comes(NODE, "0A01 0EF001 0EF001 73 01 D5 04 01 013001");
+    interview(
+        &mut table,
+        &[
+            (PROFILE, TOLD),
+            (MAPS, "SNA 03 9D 00 9E 00 9F 00"),
+            (MAPS_OF_PROFILE, "03 9D 02 01 D5 9E 01 00 9F 03 02 D6 D7"),
+        ],
+    );
+    assert_eq!(readable(&table), 0);
+    assert!(table.told().contains(&format!("ready {NODE}")));
+    table.wait(seconds(60)).comes(NODE, "0A02 0EF001 0EF001 73 01 D5 04 01 013001");
+    interview(&mut table, &[(PROFILE, TOLD), (MAPS, "03 9D 02 01 80 9E 02 01 80 9F 03 02 80 B0")]);
+    assert_eq!(readable(&table), 2);
+    assert!(table.told().contains(&format!("ready {NODE}")), "those that know the node hear of it");
+    // Known ones are not asked for again.
+    table.wait(seconds(60)).comes(NODE, "0A03 0EF001 0EF001 73 01 D5 04 01 013001");
+    interview(&mut table, &[(PROFILE, TOLD)]);
+    assert!(table.sent().is_empty());
+}
