@@ -81,12 +81,12 @@ pub const KEEPALIVE: Duration = Duration::from_secs(60);
 /// For that answer. grpc-go and tonic 20 s.
 pub const KEEPALIVE_ANSWER: Duration = Duration::from_secs(20);
 
-/// Bytes in a second that a client has to receive or send for its answer to take longer: it is behind all that is on its way. http-server asks for as many.
+/// Bytes in a second that a client has to receive or send for its answer to take longer: the answer is behind them. http-server asks for as many.
 pub const LEAST_RATE: u64 = 500;
 
 /// Bytes that have to move within a time-out.
 pub(crate) fn least(time: Duration) -> u64 {
-    (time.as_secs_f64() * LEAST_RATE as f64).max(1.0) as u64
+    server_runtime::Pace::least(LEAST_RATE, time)
 }
 
 /// After a shutdown began, until calls that go on for ever, such as a watch of the server's health, are ended. Long

@@ -5,7 +5,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use server_runtime::Listen;
+use server_runtime::{Listen, Pace};
 
 use crate::h1;
 use crate::instant::Instants;
@@ -134,6 +134,6 @@ impl Timeouts {
 
     /// Bytes that have to move within a time-out.
     pub(crate) fn least(time: Duration) -> u64 {
-        (time.as_secs_f64() * tuning::BODY_RATE as f64).max(1.0) as u64
+        Pace::least(tuning::BODY_RATE, time)
     }
 }

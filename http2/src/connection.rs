@@ -277,6 +277,7 @@ impl Connection {
     }
 
     /// Whether a header block has begun and not ended: nothing else may come before its end (RFC 9113 section 4.3).
+    #[cfg(feature = "http")]
     pub(crate) fn is_within_block(&self) -> bool {
         self.unfinished.is_some()
     }

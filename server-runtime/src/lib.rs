@@ -49,7 +49,7 @@ pub use hint::suggest;
 pub use huge_pages::allow_huge_pages;
 pub use logging::{LogFormat, LogOptions, LogOutput, init_logging, set_log_level};
 pub use options::{ClientAuth, Listen, Options, ParseListenError, TlsOptions, TlsVersions};
-pub use pace::Pace;
+pub use pace::{Pace, Progress};
 pub use peer::Peer;
 pub use redis_line::set_log_role;
 pub use running::{Bound, Running, start};

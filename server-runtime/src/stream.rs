@@ -12,6 +12,7 @@ use tokio_rustls::server::TlsStream;
 use crate::accepted::{Accepted, Routes, Transport};
 use crate::counters::Place;
 use crate::event_loop::{self, Polled};
+use crate::pace::Progress;
 use crate::peer::Peer;
 use crate::send_file::{send_file, send_when_ready};
 use crate::shutdown::Shutdown;
@@ -154,10 +155,11 @@ impl Stream {
         unacknowledged(self.as_fd())
     }
 
-    /// Bytes that the client's system has acknowledged of `sent`, all that were given to this stream. A socket takes megabytes before its
-    /// client has received a byte, and becomes writable when a third of them is acknowledged: that tells nothing of slow clients.
-    pub fn received(&self, sent: u64) -> u64 {
-        sent.saturating_sub(self.unacknowledged())
+    /// The client's progress on a stream that was given `sent` bytes. A socket takes megabytes before its client has received a byte, and becomes
+    /// writable when a third of them is acknowledged: that tells nothing of slow clients.
+    pub fn progress(&self, sent: u64) -> Progress {
+        let under_way = self.unacknowledged();
+        Progress { received: sent.saturating_sub(under_way), under_way }
     }
 
     /// The socket, free of the runtime it was on.

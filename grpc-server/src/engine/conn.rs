@@ -13,7 +13,7 @@ use tokio::time::Instant;
 use super::call;
 use super::h1;
 use super::origin::{End, Origin};
-use super::watch::{Moved, Watch, Wish};
+use super::watch::{Watch, Wish};
 use super::wire::Wire;
 use super::worker::Worker;
 use crate::options::Options;
@@ -76,21 +76,17 @@ async fn serve_http2(origin: &Rc<Origin>, stream: Stream, read: Vec<u8>) {
     close(link, ended).await;
 }
 
-/// Bytes of a connection that its client has received.
-fn received(link: &Link<Stream>) -> u64 {
-    link.socket().received(link.written())
-}
-
-/// Ends the connection, and waits for the client to close: until it neither does nor takes what is on its way.
+/// Ends the connection, and waits for the client to close for as long as it takes the bytes on their way to it.
 async fn close(mut link: Link<Stream>, ended: Ended) {
     let mut pace = Pace::default();
-    pace.begin(received(&link), tuning::least(tuning::REST_TIME), link.socket().unacknowledged());
+    let progress = |link: &Link<Stream>| link.socket().progress(link.written());
+    pace.begin(progress(&link), tuning::least(tuning::REST_TIME));
     loop {
-        let is_taking = link.socket().unacknowledged() > 0;
+        let is_taking = progress(&link).under_way > 0;
         let time = if is_taking { tuning::REST_TIME } else { tuning::LINGER };
         let closed = link.close(ended, tuning::READ_BUFFER, server_runtime::end_turn);
         let is_closed = tokio::time::timeout(time, closed).await.is_ok();
-        if is_closed || !is_taking || !pace.has_moved(received(&link), tuning::least(time)) {
+        if is_closed || !is_taking || !pace.has_moved(progress(&link).received, tuning::least(time)) {
             return;
         }
     }
@@ -123,7 +119,8 @@ impl Conn<'_> {
     fn look_at_the_clock(&mut self, cx: &mut Context<'_>, link: &Link<Stream>) -> Poll<Ended> {
         let shared = &self.shared;
         let is_open = shared.engine().is_open();
-        let moved = || Moved { bytes: received(link) + link.read_bytes(), under_way: link.socket().unacknowledged() };
+        // A client that sends is there, too, and its answer is behind what it sends.
+        let moved = || link.socket().progress(link.written() + link.read_bytes());
         match self.watch.poll(cx, || shared.engine().open_streams() > 0, is_open, moved) {
             Poll::Ready(Wish::Leave) => shared.engine().shutdown(),
             Poll::Ready(Wish::Ping) => shared.engine().ping(*b"are you?"),

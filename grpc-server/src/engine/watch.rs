@@ -4,7 +4,7 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use server_runtime::Pace;
+use server_runtime::{Pace, Progress};
 use tokio::time::{Instant, Sleep, sleep_until};
 
 use crate::options::Timeouts;
@@ -22,15 +22,6 @@ pub(super) enum Wish {
     Leave,
     /// It ends: the client does not answer, or has not begun.
     Cut,
-}
-
-/// The bytes of a connection.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Moved {
-    /// Those that the client has received, and those that it has sent.
-    pub(super) bytes: u64,
-    /// Those on their way to it.
-    pub(super) under_way: u64,
 }
 
 /// One timer for all that a connection is watched for.
@@ -100,13 +91,14 @@ impl Watch {
         self.head.map(|head| head + self.timeouts.handshake)
     }
 
-    /// `is_busy` tells whether calls are under way; it is asked only when it matters. `is_open`, whether the client has begun.
+    /// `is_busy` tells whether calls are under way; it is asked only when it matters. `is_open`, whether the client has begun. `moved`, the bytes
+    /// that it has received, and those that it has sent beside them.
     pub(super) fn poll(
         &mut self,
         cx: &mut Context<'_>,
         is_busy: impl Fn() -> bool,
         is_open: bool,
-        moved: impl Fn() -> Moved,
+        moved: impl Fn() -> Progress,
     ) -> Poll<Wish> {
         while self.timer.as_mut().poll(cx).is_ready() {
             let now = Instant::now();
@@ -129,8 +121,7 @@ impl Watch {
             }
             if is_silent && !leaves {
                 self.pinged = Some(now);
-                let Moved { bytes, under_way } = moved();
-                self.pace.begin(bytes, least(self.timeouts.keepalive_answer), under_way);
+                self.pace.begin(moved(), least(self.timeouts.keepalive_answer));
             }
             let next = self.next(now, is_open);
             self.timer.as_mut().reset(next);
@@ -144,15 +135,15 @@ impl Watch {
         Poll::Pending
     }
 
-    /// Whether the answer to a ping is late. The ping is behind all that is on its way to the client, and the answer behind all that is on its way
-    /// from it: while enough of that moves, the client has more time.
-    fn is_deaf(&mut self, now: Instant, moved: impl Fn() -> Moved) -> bool {
+    /// Whether the answer to a ping is late. The ping is behind all bytes on their way to the client, and the answer behind all bytes on their way
+    /// from it. While enough of them move, the client has more time.
+    fn is_deaf(&mut self, now: Instant, moved: impl Fn() -> Progress) -> bool {
         let time = self.timeouts.keepalive_answer;
         if self.pinged.is_none_or(|at| at + time > now) {
             return false;
         }
         self.pinged = Some(now);
-        !self.pace.has_moved(moved().bytes, least(time))
+        !self.pace.has_moved(moved().received, least(time))
     }
 
     /// When there is something to see next.
@@ -192,7 +183,7 @@ mod tests {
         for (chance, age) in [(0.0, 90), (0.5, 100), (1.0, 110)] {
             let (mut watch, began) = (Watch::new(timeouts, chance), Instant::now());
             for (wish, after) in [(Wish::Leave, age), (Wish::Cut, age + 7)] {
-                assert_eq!(poll_fn(|cx| watch.poll(cx, || true, true, Moved::default)).await, wish);
+                assert_eq!(poll_fn(|cx| watch.poll(cx, || true, true, Progress::default)).await, wish);
                 let (took, after) = (began.elapsed(), seconds(after));
                 assert!(took >= after && took < after + seconds(1), "{wish:?} after {took:?}");
             }

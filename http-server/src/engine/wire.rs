@@ -54,14 +54,14 @@ impl Wire {
     fn stall(&mut self, cx: &mut Context<'_>) -> Poll<io::Error> {
         let Self { stream, patience, sent, pace, stalled, .. } = self;
         let least = Timeouts::least(*patience);
-        let received = || stream.received(*sent);
+        let now = || stream.progress(*sent);
         let stalled = stalled.get_or_insert_with(|| {
-            pace.begin(received(), least, stream.unacknowledged());
+            pace.begin(now(), least);
             Box::pin(sleep(*patience))
         });
         loop {
             ready!(stalled.as_mut().poll(cx));
-            if !pace.has_moved(received(), least) {
+            if !pace.has_moved(now().received, least) {
                 return Poll::Ready(io::ErrorKind::TimedOut.into());
             }
             stalled.as_mut().reset(Instant::now() + *patience);

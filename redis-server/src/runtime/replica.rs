@@ -7,7 +7,7 @@ use std::rc::Rc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::task::{Context, Poll};
 
-use server_runtime::{Pace, Stream};
+use server_runtime::Stream;
 use tokio::io::{AsyncRead as _, ReadBuf};
 
 use super::conn::TURN_OUTPUT;
@@ -32,18 +32,8 @@ pub(super) async fn serve(worker: Rc<Worker>, stream: Stream, mut client: Connec
     let mut link = instance.replication.join(instance, &client.shared, *follower, now);
     let is_clean = link.receive(input, now).is_ok();
     let (output, guard) = (Output::default(), OutputGuard::default());
-    let mut conn = Conn {
-        worker,
-        stream,
-        client,
-        link,
-        output,
-        guard,
-        is_done: !is_clean,
-        ends_by: None,
-        given: 0,
-        pace: Pace::default(),
-    };
+    let mut conn =
+        Conn { worker, stream, client, link, output, guard, is_done: !is_clean, ends_by: None, given: 0, received: 0 };
     let ended = poll_fn(|cx| conn.poll(cx)).await;
     let shared = &conn.client.shared;
     tracing::info!(
@@ -70,8 +60,8 @@ struct Conn {
     ends_by: Option<u64>,
     /// Bytes that were given to the stream.
     given: u64,
-    /// The replica's progress since the socket took nothing more.
-    pace: Pace,
+    /// Bytes that the replica had received when it was last seen to receive some.
+    received: u64,
 }
 
 impl Conn {
@@ -135,7 +125,7 @@ impl Conn {
                 }
                 Poll::Pending => {
                     if count > 0 {
-                        self.pace = Pace::new(self.stream.received(self.given));
+                        self.received = self.stream.progress(self.given).received;
                     }
                     return Poll::Pending;
                 }
@@ -150,11 +140,12 @@ impl Conn {
     /// Whether the replica's time is over; the log says why.
     fn is_too_slow(&mut self, now: u64) -> bool {
         // Over a slow line the socket takes nothing more for long, and the replica receives what it has taken before.
-        if self.link.receives_snapshot()
-            && self.link.failure(now).is_some()
-            && self.pace.has_moved(self.stream.received(self.given), 1)
-        {
-            self.link.moved(now);
+        if self.link.receives_snapshot() && self.link.failure(now).is_some() {
+            let received = self.stream.progress(self.given).received;
+            if received > self.received {
+                self.received = received;
+                self.link.moved(now);
+            }
         }
         let Some(why) = self.link.failure(now) else { return false };
         tracing::warn!(id = self.client.shared.id, addr = self.client.shared.addr, "{why}");

@@ -13,22 +13,22 @@ impl Conn {
     pub(super) fn note_blocked(&mut self) {
         self.has_waited = true;
         if self.slot.phase() != Phase::Writing {
-            let (received, under_way) = (self.stream.received(self.sent), self.stream.unacknowledged());
-            self.pace.begin(received, self.worker.watch.least(Phase::Writing), under_way);
+            self.pace.begin(self.stream.progress(self.sent), self.worker.watch.least(Phase::Writing));
             self.slot.enter(Phase::Writing);
         }
     }
 
-    /// Whether the client has taken enough of the answer since its time to do so began. A byte now and then is not enough. If it has, its time
-    /// begins anew.
+    /// Whether the client has taken enough of the answer since its time to do so began; then the next time begins. A byte now and then is
+    /// not enough.
     fn is_taking(&mut self, phase: Phase) -> bool {
+        let now = self.stream.progress(self.sent);
         // Bytes on their way outlast the time between requests, and that for the client to close.
         let may_be = match phase {
             Phase::Writing => true,
-            Phase::Idle | Phase::Lingering => self.stream.unacknowledged() > 0,
+            Phase::Idle | Phase::Lingering => now.under_way > 0,
             Phase::Head | Phase::Body | Phase::Busy => false,
         };
-        may_be && self.pace.has_moved(self.stream.received(self.sent), self.worker.watch.least(phase))
+        may_be && self.pace.has_moved(now.received, self.worker.watch.least(phase))
     }
 
     /// The client took too long. True if the connection ends without another word.

@@ -11,11 +11,11 @@ use http::header::{CONNECTION, HeaderName, UPGRADE};
 use http::{Request, Version};
 use http2::shared::{Answers, Ended, Link, Requests, TURN_TASKS};
 use http2::{Config, Connection as Engine, Error, Event, Reason, RequestHead, StreamId};
-use server_runtime::{Pace, Place, Stream};
+use server_runtime::{Pace, Place, Progress, Stream};
 
-use super::client::Client;
 use super::later::Laters;
 use super::plain::{self, Short};
+use super::session::Session;
 use super::stream;
 use crate::engine::exchange::Origin;
 use crate::engine::watch::{Phase, Slot};
@@ -64,21 +64,21 @@ pub(in crate::engine) async fn serve(
         None => (Engine::new(&config(&worker.settings.options), Instant::now()), None),
     };
     let mut link = Link::new(engine, stream, read.into());
-    let client = Client::new(&worker, link.shared(), &slot);
+    let session = Session::new(&worker, link.shared(), &slot);
     if let Some((id, request)) = request {
         worker.stats().h2_requests.add(1);
-        stream::begin(&client, &origin, id, request);
+        stream::begin(&session, &origin, id, request);
     }
     let mut conn = Conn {
         pulse: worker.watch.slot(),
         paces: Paces::default(),
-        laters: Laters::new(&client),
+        laters: Laters::new(&session),
         requests: Requests::default(),
         rests: Vec::new(),
         is_ending: false,
         has_begun: false,
         is_within_head: false,
-        client,
+        session,
         slot,
         origin,
     };
@@ -91,7 +91,7 @@ pub(in crate::engine) async fn serve(
         conn.note_head(link.is_within_head());
         if !was_writing && conn.slot.phase() == Phase::Writing {
             let least = worker.watch.least(Phase::Writing);
-            conn.paces.writing.begin(link_received(&link), least, link.socket().unacknowledged());
+            conn.paces.writing.begin(progress(&link), least);
         }
         polled
     });
@@ -101,19 +101,19 @@ pub(in crate::engine) async fn serve(
     drop(place);
 }
 
-/// Bytes of a connection that its client has received.
-fn link_received(link: &Link<Stream>) -> u64 {
-    link.socket().received(link.written())
+fn progress(link: &Link<Stream>) -> Progress {
+    link.socket().progress(link.written())
 }
 
-/// Ends the connection, and waits for the client to close: until it neither does nor takes what is on its way.
+/// Ends the connection, and waits for the client to close for as long as it takes the bytes on their way to it.
 async fn close(worker: &Worker, mut link: Link<Stream>, ended: Ended) {
     let (linger, least) = (worker.settings.options.timeouts.linger, worker.watch.least(Phase::Lingering));
     let mut pace = Pace::default();
-    pace.begin(link_received(&link), least, link.socket().unacknowledged());
+    pace.begin(progress(&link), least);
     while tokio::time::timeout(linger, link.close(ended, LINGER_BYTES, server_runtime::end_turn)).await.is_err()
-        && link.socket().unacknowledged() > 0
-        && pace.has_moved(link_received(&link), least)
+        && let now = progress(&link)
+        && now.under_way > 0
+        && pace.has_moved(now.received, least)
     {}
 }
 
@@ -130,7 +130,7 @@ fn config(options: &Options) -> Config {
 }
 
 struct Conn {
-    client: Rc<Client>,
+    session: Rc<Session>,
     requests: Requests,
     laters: Laters,
     /// The parts of short answers that found no room; between turns none.
@@ -160,42 +160,42 @@ impl Conn {
     fn is_too_slow(&mut self, link: &Link<Stream>, cx: &Context<'_>) -> bool {
         self.slot.wake_by(cx.waker());
         self.pulse.wake_by(cx.waker());
-        let is_under_way = || link.socket().unacknowledged() > 0;
-        if self.client.is_asked() {
-            self.client.report(link_received(link), is_under_way());
+        if self.session.is_asked() {
+            self.session.report(progress(link));
         }
         if self.slot.is_expired()
             && let phase @ (Phase::Writing | Phase::Idle) = self.slot.phase()
+            && let now = progress(link)
             // Bytes on their way outlast the time between requests.
-            && (phase == Phase::Writing || is_under_way())
-            && self.paces.writing.has_moved(link_received(link), self.client.worker.watch.least(phase))
+            && (phase == Phase::Writing || now.under_way > 0)
+            && self.paces.writing.has_moved(now.received, self.session.worker.watch.least(phase))
         {
             self.slot.renew(phase);
         }
         let is_idle = self.slot.phase() == Phase::Idle;
         if self.slot.is_expired() && !is_idle {
-            self.client.worker.stats().timeouts.add(1);
+            self.session.worker.stats().timeouts.add(1);
             return true;
         }
-        if self.slot.is_expired() || self.client.worker.drain.get() != Drain::No {
+        if self.slot.is_expired() || self.session.worker.drain.get() != Drain::No {
             self.end();
         }
         if !self.pulse.is_expired() {
             return false;
         }
-        let is_waiting = self.client.shared.engine().open_streams() > 0;
+        let is_waiting = self.session.shared.engine().open_streams() > 0;
         match self.pulse.phase() {
             Phase::Idle if is_waiting => {
-                self.client.shared.engine().ping(*b"are you?");
-                let least = self.client.worker.watch.least(Phase::Writing);
-                self.paces.pulse.begin(link_received(link), least, link.socket().unacknowledged());
+                self.session.shared.engine().ping(*b"are you?");
+                let least = self.session.worker.watch.least(Phase::Writing);
+                self.paces.pulse.begin(progress(link), least);
                 self.pulse.renew(Phase::Writing);
             }
-            // The question is behind all that is on its way.
+            // The question is behind all bytes on their way.
             Phase::Writing if is_waiting => {
-                let least = self.client.worker.watch.least(Phase::Writing);
-                if !self.paces.pulse.has_moved(link_received(link), least) {
-                    self.client.worker.stats().timeouts.add(1);
+                let least = self.session.worker.watch.least(Phase::Writing);
+                if !self.paces.pulse.has_moved(progress(link).received, least) {
+                    self.session.worker.stats().timeouts.add(1);
                     return true;
                 }
                 self.pulse.renew(Phase::Writing);
@@ -217,7 +217,7 @@ impl Conn {
 
     /// The phase of a connection that has written all.
     fn phase(&self) -> Phase {
-        let engine = self.client.shared.engine();
+        let engine = self.session.shared.engine();
         match engine.open_streams() {
             _ if !engine.is_open() || self.is_within_head => Phase::Head,
             0 if self.is_ending => Phase::Writing,
@@ -230,14 +230,14 @@ impl Conn {
     fn end(&mut self) {
         if !self.is_ending {
             self.is_ending = true;
-            self.client.shared.engine().shutdown();
+            self.session.shared.engine().shutdown();
             self.slot.renew(Phase::Writing);
         }
     }
 
     /// A request has begun; whether it is one that can be answered.
     fn begin(&mut self, stream: StreamId, head: &RequestHead, end: bool, short: Option<Short>) -> bool {
-        self.client.worker.stats().h2_requests.add(1);
+        self.session.worker.stats().h2_requests.add(1);
         self.slot.enter(Phase::Idle);
         match short {
             Some(Short::Instant(_)) => true,
@@ -245,27 +245,27 @@ impl Conn {
                 self.laters.push(stream, id, encoding);
                 true
             }
-            None => self.client.worker.h2.buffers.arrivals().request(&mut self.requests, stream, head, end),
+            None => self.session.worker.h2.buffers.arrivals().request(&mut self.requests, stream, head, end),
         }
     }
 }
 
 impl Answers for Conn {
     fn take(&mut self, input: &mut &[u8]) -> Result<(), Error> {
-        let client = Rc::clone(&self.client);
-        let (shared, buffers) = (&client.shared, &client.worker.h2.buffers);
+        let session = Rc::clone(&self.session);
+        let (shared, buffers) = (&session.shared, &session.worker.h2.buffers);
         let mut engine = shared.engine();
         let now = Instant::now();
         while let Some(event) = engine.next(input, now)? {
             match event {
                 Event::Request { stream, head, end } => {
-                    let tells = self.client.worker.tells_of_http3(self.origin.is_secure, self.has_begun);
-                    let short = if tells { None } else { plain::find(&self.client.worker, head, end) };
+                    let tells = self.session.worker.tells_of_http3(self.origin.is_secure, self.has_begun);
+                    let short = if tells { None } else { plain::find(&self.session.worker, head, end) };
                     self.has_begun = true;
                     if !self.begin(stream, head, end, short) {
                         engine.reset(stream, Reason::PROTOCOL_ERROR);
                     } else if let Some(Short::Instant(kind)) = short {
-                        self.rests.extend(plain::answer(&self.client.worker, &mut engine, stream, kind));
+                        self.rests.extend(plain::answer(&self.session.worker, &mut engine, stream, kind));
                     }
                 }
                 Event::Data { stream, data, end } => {
@@ -296,26 +296,26 @@ impl Answers for Conn {
 
     fn forget(&mut self, error: Error) {
         tracing::debug!(peer = %self.origin.peer, "HTTP/2: {error}");
-        self.client.worker.h2.buffers.arrivals().clear();
+        self.session.worker.h2.buffers.arrivals().clear();
         self.rests.clear();
         if error.reason == Reason::ENHANCE_YOUR_CALM {
-            self.client.worker.stats().floods.add(1);
+            self.session.worker.stats().floods.add(1);
         }
     }
 
     fn answer(&mut self, cx: &mut Context<'_>) {
         // The arrivals are not borrowed while one is answered.
-        let next = || self.client.worker.h2.buffers.arrivals().pop(&self.client.shared);
+        let next = || self.session.worker.h2.buffers.arrivals().pop(&self.session.shared);
         let mut tasks = 0;
         while tasks < TURN_TASKS
             && let Some((stream, request)) = next()
         {
-            let is_task = stream::begin(&self.client, &self.origin, stream, request);
+            let is_task = stream::begin(&self.session, &self.origin, stream, request);
             tasks += usize::from(is_task);
         }
         self.laters.answer(cx, &mut self.rests);
         for (stream, rest) in self.rests.drain(..) {
-            stream::send_rest(&self.client, stream, rest);
+            stream::send_rest(&self.session, stream, rest);
         }
     }
 

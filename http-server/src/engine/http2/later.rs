@@ -8,7 +8,7 @@ use http::StatusCode;
 use http2::StreamId;
 use http2::hpack::Field;
 
-use super::client::Client;
+use super::session::Session;
 use super::stream;
 use crate::compress::{self, Encoding};
 use crate::later::Reply;
@@ -16,7 +16,7 @@ use crate::tuning::COMPRESS_MIN;
 
 /// Those that wait.
 pub(super) struct Laters {
-    client: Rc<Client>,
+    session: Rc<Session>,
     entries: Vec<Entry>,
 }
 
@@ -30,8 +30,8 @@ struct Entry {
 }
 
 impl Laters {
-    pub(super) fn new(client: &Rc<Client>) -> Self {
-        Self { client: Rc::clone(client), entries: Vec::new() }
+    pub(super) fn new(session: &Rc<Session>) -> Self {
+        Self { session: Rc::clone(session), entries: Vec::new() }
     }
 
     pub(super) fn push(&mut self, stream: StreamId, id: u64, encoding: Option<Encoding>) {
@@ -42,30 +42,30 @@ impl Laters {
     pub(super) fn forget(&mut self, stream: StreamId) {
         let Some(place) = self.entries.iter().position(|entry| entry.stream == stream) else { return };
         let entry = self.entries.remove(place);
-        if let Some(source) = &self.client.worker.settings.options.later {
+        if let Some(source) = &self.session.worker.settings.options.later {
             source.forget(entry.id);
         }
     }
 
     /// Sends the answers that are there. The task that polls is woken for the others.
     pub(super) fn answer(&mut self, cx: &Context<'_>, rests: &mut Vec<(StreamId, Bytes)>) {
-        let Self { client, entries } = self;
-        let worker = &client.worker;
+        let Self { session, entries } = self;
+        let worker = &session.worker;
         let Some(source) = &worker.settings.options.later else { return };
         entries.retain(|Entry { stream, id, encoding }| {
             let mut take = |reply: Reply<'_>| match (reply, *encoding) {
                 (reply, Some(encoding)) if reply.len() >= COMPRESS_MIN => {
                     let response = reply.into_response();
                     worker.count_instant(response.status());
-                    stream::answer(client, *stream, compress::apply(response, encoding, false, None));
+                    stream::answer(session, *stream, compress::apply(response, encoding, false, None));
                 }
                 (Reply::Body { status, fields, body }, _) => {
                     worker.count_instant(status);
-                    rests.extend(send(client, *stream, status, fields, body));
+                    rests.extend(send(session, *stream, status, fields, body));
                 }
                 (Reply::Response(response), _) => {
                     worker.count_instant(response.status());
-                    stream::answer(client, *stream, std::future::ready(response));
+                    stream::answer(session, *stream, std::future::ready(response));
                 }
             };
             source.answer(*id, cx, &mut take) == Poll::Pending
@@ -74,8 +74,14 @@ impl Laters {
 }
 
 /// Sends a small answer; gives what there is no room for.
-fn send(client: &Client, stream: StreamId, status: StatusCode, fields: &str, body: &[u8]) -> Option<(StreamId, Bytes)> {
-    let Client { worker, shared, .. } = client;
+fn send(
+    session: &Session,
+    stream: StreamId,
+    status: StatusCode,
+    fields: &str,
+    body: &[u8],
+) -> Option<(StreamId, Bytes)> {
+    let Session { worker, shared, .. } = session;
     let (clock, mut length) = (worker.clock.borrow(), itoa::Buffer::new());
     let fields = fields.lines().filter_map(|line| line.split_once(": "));
     let fields = fields.map(|(name, value)| Field::new(name.as_bytes(), value.as_bytes()));
@@ -90,7 +96,7 @@ fn send(client: &Client, stream: StreamId, status: StatusCode, fields: &str, bod
 impl Drop for Laters {
     /// The client has gone: its answers are nobody's.
     fn drop(&mut self) {
-        if let Some(source) = &self.client.worker.settings.options.later {
+        if let Some(source) = &self.session.worker.settings.options.later {
             self.entries.iter().for_each(|entry| source.forget(entry.id));
         }
     }

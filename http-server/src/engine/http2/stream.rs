@@ -19,7 +19,7 @@ use http2::shared::fields;
 use http2::{Reason, SendError, StreamId};
 use server_runtime::Pace;
 
-use super::client::{Client, Report};
+use super::session::{Report, Session};
 use crate::engine::exchange::Origin;
 use crate::engine::guard::guarded;
 use crate::engine::request_line::RequestLine;
@@ -29,24 +29,24 @@ use crate::engine::worker::Worker;
 
 /// Begins to answer a request. An answer that is ready at once is sent when this returns; the rest goes on as a task.
 /// Returns whether there is one.
-pub(super) fn begin<B>(client: &Rc<Client>, origin: &Origin, stream: StreamId, request: Request<B>) -> bool
+pub(super) fn begin<B>(session: &Rc<Session>, origin: &Origin, stream: StreamId, request: Request<B>) -> bool
 where
     B: http_body::Body<Data = Bytes, Error: Into<axum::BoxError>> + Send + Unpin + 'static,
 {
     let is_head = request.method() == Method::HEAD;
     let line = RequestLine::of(&request);
-    let response = guarded(Rc::clone(&client.worker), request, origin.clone(), Rc::clone(&line));
-    run(&client.worker, Open::new(client, stream, Some(line)).answer(response, is_head))
+    let response = guarded(Rc::clone(&session.worker), request, origin.clone(), Rc::clone(&line));
+    run(&session.worker, Open::new(session, stream, Some(line)).answer(response, is_head))
 }
 
 /// Sends an answer that needs no router, when it is ready.
-pub(super) fn answer(client: &Rc<Client>, stream: StreamId, response: impl Future<Output = Response> + 'static) {
-    run(&client.worker, Open::new(client, stream, None).answer(response, false));
+pub(super) fn answer(session: &Rc<Session>, stream: StreamId, response: impl Future<Output = Response> + 'static) {
+    run(&session.worker, Open::new(session, stream, None).answer(response, false));
 }
 
 /// Sends what is left of a short answer.
-pub(super) fn send_rest(client: &Rc<Client>, stream: StreamId, rest: Bytes) {
-    run(&client.worker, Open::new(client, stream, None).finish(rest));
+pub(super) fn send_rest(session: &Rc<Session>, stream: StreamId, rest: Bytes) {
+    run(&session.worker, Open::new(session, stream, None).finish(rest));
 }
 
 /// Polls this once; whether it goes on as a task.
@@ -68,7 +68,7 @@ fn run(worker: &Worker, work: impl Future<Output = ()> + 'static) -> bool {
 
 /// A stream that is being answered. When it is dropped before that is done, it is reset.
 struct Open {
-    client: Rc<Client>,
+    session: Rc<Session>,
     stream: StreamId,
     /// Whether all of the answer is on its way.
     is_answered: bool,
@@ -103,9 +103,9 @@ impl From<SendError> for Unsent {
 }
 
 impl Open {
-    fn new(client: &Rc<Client>, stream: StreamId, line: Option<Rc<RequestLine>>) -> Self {
+    fn new(session: &Rc<Session>, stream: StreamId, line: Option<Rc<RequestLine>>) -> Self {
         Self {
-            client: Rc::clone(client),
+            session: Rc::clone(session),
             stream,
             is_answered: false,
             has_begun: false,
@@ -122,7 +122,7 @@ impl Open {
         let response = poll_fn(|cx| match response.as_mut().poll(cx) {
             Poll::Ready(response) => Poll::Ready(Some(response)),
             // When the client has given up, the handler's answer is wanted no more.
-            Poll::Pending => self.client.shared.poll_gone(self.stream, cx).map(|()| None),
+            Poll::Pending => self.session.shared.poll_gone(self.stream, cx).map(|()| None),
         });
         let Some(response) = response.await else { return };
         let sent = self.send(response, is_head).await;
@@ -139,13 +139,13 @@ impl Open {
         match sent {
             Ok(()) => self.is_answered = true,
             Err(Unsent::Gone) => {}
-            Err(Unsent::TooSlow) => self.client.worker.stats().timeouts.add(1),
+            Err(Unsent::TooSlow) => self.session.worker.stats().timeouts.add(1),
             // The body has failed, or differs from its announced length; the client has to see that.
             Err(Unsent::Broken(error)) => {
                 if let Some(line) = &self.line {
                     line.body_failed(&*error);
                 }
-                self.client.shared.sending().reset(self.stream, Reason::INTERNAL_ERROR);
+                self.session.shared.sending().reset(self.stream, Reason::INTERNAL_ERROR);
             }
         }
     }
@@ -165,11 +165,11 @@ impl Open {
         length: Option<u64>,
         is_all: bool,
     ) -> Result<(), SendError> {
-        let (clock, mut digits) = (self.client.worker.clock.borrow(), itoa::Buffer::new());
+        let (clock, mut digits) = (self.session.worker.clock.borrow(), itoa::Buffer::new());
         let date = (!headers.contains_key(DATE)).then(|| Field::new(b"date", clock.date()));
         let length = length.map(|length| Field::once(b"content-length", digits.format(length).as_bytes()));
         let fields = fields(headers, is_repeated).chain(date).chain(length);
-        self.client.shared.sending().send_head(self.stream, status.as_u16(), fields, is_all)
+        self.session.shared.sending().send_head(self.stream, status.as_u16(), fields, is_all)
     }
 
     async fn send_body(&mut self, mut body: Body, length: Option<u64>) -> Result<(), Unsent> {
@@ -178,7 +178,7 @@ impl Open {
             poll_fn(|cx| self.poll_turn(cx)).await?;
             let frame = poll_fn(|cx| match Pin::new(&mut body).poll_frame(cx) {
                 Poll::Ready(frame) => Poll::Ready(Ok(frame)),
-                Poll::Pending => self.client.shared.poll_gone(self.stream, cx).map(|()| Err(Unsent::Gone)),
+                Poll::Pending => self.session.shared.poll_gone(self.stream, cx).map(|()| Err(Unsent::Gone)),
             });
             let piece = match frame.await? {
                 Some(Ok(frame)) => frame.into_data(),
@@ -190,11 +190,8 @@ impl Open {
                 Ok(piece) => piece,
                 Err(frame) => {
                     let Ok(trailers) = frame.into_trailers() else { continue };
-                    return Ok(self
-                        .client
-                        .shared
-                        .sending()
-                        .send_trailers(self.stream, fields(&trailers, is_repeated))?);
+                    let mut sending = self.session.shared.sending();
+                    return Ok(sending.send_trailers(self.stream, fields(&trailers, is_repeated))?);
                 }
             };
             if let Some(left) = &mut left {
@@ -215,7 +212,7 @@ impl Open {
 
     /// Ready when it is of use to ask the body for more.
     fn poll_turn(&mut self, cx: &Context<'_>) -> Poll<Result<(), Unsent>> {
-        if self.client.shared.engine().must_wait(self.stream, self.has_begun) {
+        if self.session.shared.engine().must_wait(self.stream, self.has_begun) {
             return self.poll_taken(cx, 0);
         }
         self.go_on();
@@ -226,7 +223,7 @@ impl Open {
         if piece.is_empty() && !is_last {
             return Poll::Ready(Ok(()));
         }
-        let sent = self.client.shared.sending().send_data(self.stream, piece, is_last)?;
+        let sent = self.session.shared.sending().send_data(self.stream, piece, is_last)?;
         piece.advance(sent);
         self.has_begun |= sent > 0;
         if piece.is_empty() {
@@ -246,20 +243,21 @@ impl Open {
     /// Waits for the client to take something, of which it has just taken so much.
     fn poll_taken(&mut self, cx: &Context<'_>, sent: usize) -> Poll<Result<(), Unsent>> {
         // Only what waits has a place in the table of time-outs.
-        let (client, watch) = (&self.client, &self.client.worker.watch);
+        let (session, watch) = (&self.session, &self.session.worker.watch);
         let (slot, least) = (self.slot.get_or_insert_with(|| watch.slot()), watch.least(Phase::Writing));
         self.taken += sent as u64;
         // A byte now and then does not set the time back.
         if slot.phase() != Phase::Writing || self.taken >= least {
             self.taken = 0;
-            self.pace = Pace::new(client.last_report().received);
+            self.pace = Pace::new(session.last_report().progress.received);
             slot.renew(Phase::Writing);
             self.asked = None;
         } else if slot.is_expired() {
             // Bytes on their way go before those of this stream, and before the client's word that it takes more.
-            let asked = *self.asked.get_or_insert_with(|| client.last_report());
-            if let Poll::Ready(report) = client.poll_report(asked, cx) {
-                if !report.is_under_way || !self.pace.has_moved(report.received, least) {
+            let asked = *self.asked.get_or_insert_with(|| session.last_report());
+            if let Poll::Ready(report) = session.poll_report(asked, cx) {
+                let now = report.progress;
+                if now.under_way == 0 || !self.pace.has_moved(now.received, least) {
                     return Poll::Ready(Err(Unsent::TooSlow));
                 }
                 self.asked = None;
@@ -267,14 +265,14 @@ impl Open {
             }
         }
         slot.wake_by(cx.waker());
-        ready!(self.client.shared.poll_gone(self.stream, cx));
+        ready!(self.session.shared.poll_gone(self.stream, cx));
         Poll::Ready(Err(Unsent::Gone))
     }
 }
 
 impl Drop for Open {
     fn drop(&mut self) {
-        self.client.shared.leave(self.stream, self.is_answered);
+        self.session.shared.leave(self.stream, self.is_answered);
     }
 }
 

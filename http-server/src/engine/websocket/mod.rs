@@ -172,26 +172,26 @@ impl Driver {
             self.slot.stay(if line.has_sent_close || line.is_dropped { Phase::Lingering } else { Phase::Busy });
         } else if self.slot.phase() != Phase::Writing {
             if let Some(stream) = &line.stream {
-                let (received, under_way) = (stream.received(self.sent.get()), stream.unacknowledged());
                 let mut pace = self.pace.get();
-                pace.begin(received, self.worker.watch.least(Phase::Writing), under_way);
+                pace.begin(stream.progress(self.sent.get()), self.worker.watch.least(Phase::Writing));
                 self.pace.set(pace);
             }
             self.slot.enter(Phase::Writing);
         }
     }
 
-    /// Whether the client has taken enough since its time began. A byte now and then is not enough. If it has, its time begins anew.
+    /// Whether the client has taken enough since its time began; then the next time begins. A byte now and then is not enough.
     fn is_taking(&self, line: &Line, phase: Phase) -> bool {
         let Some(stream) = &line.stream else { return false };
+        let now = stream.progress(self.sent.get());
         let may_be = match phase {
             Phase::Writing => line.is_blocked,
-            // The close frame may be behind what is on its way.
-            Phase::Lingering => stream.unacknowledged() > 0,
+            // The close frame may be behind other bytes.
+            Phase::Lingering => now.under_way > 0,
             Phase::Idle | Phase::Head | Phase::Body | Phase::Busy => false,
         };
         let mut pace = self.pace.get();
-        let is_taking = may_be && pace.has_moved(stream.received(self.sent.get()), self.worker.watch.least(phase));
+        let is_taking = may_be && pace.has_moved(now.received, self.worker.watch.least(phase));
         self.pace.set(pace);
         is_taking
     }

@@ -6,12 +6,13 @@ use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
 
 use http2::shared::Shared;
+use server_runtime::Progress;
 
 use crate::engine::watch::Slot;
 use crate::engine::worker::Worker;
 
 /// State that a connection and its streams share.
-pub(super) struct Client {
+pub(super) struct Session {
     pub(super) worker: Rc<Worker>,
     pub(super) shared: Rc<Shared>,
     /// The connection's, by which its task is woken.
@@ -21,17 +22,14 @@ pub(super) struct Client {
     waiting: RefCell<Vec<Waker>>,
 }
 
-/// The connection's answer to a stream whose time is over: only the connection has the socket.
+/// The client's progress on the whole connection, which alone has the socket, for a stream whose time is over.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Report {
     number: u32,
-    /// Bytes of the connection that the client has received.
-    pub(super) received: u64,
-    /// Whether more are on their way to it.
-    pub(super) is_under_way: bool,
+    pub(super) progress: Progress,
 }
 
-impl Client {
+impl Session {
     pub(super) fn new(worker: &Rc<Worker>, shared: &Rc<Shared>, slot: &Rc<Slot>) -> Rc<Self> {
         Rc::new(Self {
             worker: Rc::clone(worker),
@@ -68,8 +66,8 @@ impl Client {
     }
 
     /// Reports to the streams that wait.
-    pub(super) fn report(&self, received: u64, is_under_way: bool) {
-        self.report.set(Report { number: self.report.get().number.wrapping_add(1), received, is_under_way });
+    pub(super) fn report(&self, progress: Progress) {
+        self.report.set(Report { number: self.report.get().number.wrapping_add(1), progress });
         mem::take(&mut *self.waiting.borrow_mut()).into_iter().for_each(Waker::wake);
     }
 }
