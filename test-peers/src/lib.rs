@@ -1,5 +1,5 @@
 //! Genuine peers for tests: looked for, fetched once by their languages' package clients, run within bounds; and how their answers are read.
-//! Beside them, processes for tests of what concerns a whole process, and free ports.
+//! Beside them, processes for tests of what concerns a whole process, free ports, and slow readers.
 //!
 //! A peer that is not there is a printed note; with `REQUIRE_PEERS=1` it is a failure.
 
@@ -8,6 +8,7 @@ mod browser;
 mod kit;
 mod outside;
 mod port;
+mod slow_reader;
 
 use std::env;
 use std::io::{self, Read};
@@ -19,6 +20,7 @@ pub use browser::Browser;
 pub use kit::Kit;
 pub use outside::outside;
 pub use port::free_port;
+pub use slow_reader::{read_slowly, slow_reader};
 
 /// Longest run of a program that is to print something: two minutes, patience for a busy machine.
 const PATIENCE: u32 = 120;

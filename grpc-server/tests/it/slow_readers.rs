@@ -1,25 +1,17 @@
 //! Clients that take answers slowly and steadily. A ping of the server is behind megabytes that the system buffers for them, and so is their answer to it.
 
-use std::io::{Read as _, Write as _};
+use std::io::Write as _;
 use std::net::{SocketAddr, TcpStream};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use socket2::{Domain, Socket, Type};
+use test_peers::{read_slowly, slow_reader};
 
 use crate::frames::{DATA, END_HEADERS, END_STREAM, HEADERS, SETTINGS, WINDOW_UPDATE, call_head, frame};
 use crate::support::{MANY_TIMES, PATIENCE, Server, many_times, options, until};
 
-/// 8,000 bytes a second. Over loopback the client's system tells the server of 24,000 to 30,000 at a time: not within each time-out.
-const PIECE: usize = 400;
-const PAUSE: Duration = Duration::from_millis(50);
-
-/// A client whose system buffers little, and whose windows are never full, with a call for many messages under way.
+/// A client whose windows are never full, with a call for many messages under way.
 fn client(addr: SocketAddr) -> TcpStream {
-    let socket = Socket::new(Domain::IPV4, Type::STREAM, None).unwrap();
-    socket.set_recv_buffer_size(16 * 1024).unwrap();
-    socket.connect(&addr.into()).unwrap();
-    socket.set_read_timeout(Some(PATIENCE)).unwrap();
-    let mut stream = TcpStream::from(socket);
+    let mut stream = slow_reader(addr, PATIENCE).unwrap();
     let all = (1_u32 << 30).to_be_bytes();
     // SETTINGS_INITIAL_WINDOW_SIZE
     let settings = frame(SETTINGS, 0, 0, &[&[0, 4], &all[..]].concat());
@@ -30,17 +22,7 @@ fn client(addr: SocketAddr) -> TcpStream {
     stream
 }
 
-/// Reads for so long.
-fn read_slowly(mut from: &TcpStream, time: Duration) {
-    let began = Instant::now();
-    while began.elapsed() < time {
-        if let Err(error) = from.read_exact(&mut [0; PIECE]) {
-            panic!("cut after {:?}: {error}", began.elapsed());
-        }
-        std::thread::sleep(PAUSE);
-    }
-}
-
+/// The reader takes 8,000 bytes a second, and acknowledges more at a time: not within each time-out.
 #[tokio::test]
 async fn pings_wait_for_what_is_on_its_way() {
     let mut options = options();

@@ -3,7 +3,7 @@
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use axum::Router;
 use axum::body::Bytes;
@@ -11,18 +11,14 @@ use axum::routing::{any, get};
 use http_server::Options;
 use http_server::websocket::{WebSocket, WebSocketUpgrade};
 use rustls::StreamOwned;
-use socket2::{Domain, Socket, Type};
+use test_peers::{read_slowly, slow_reader};
 
 use crate::http3::{Peer, get_of, run};
 use crate::support::{PATIENCE, Server, folder, router, tls_options};
 use crate::trickles::{END_HEADERS, END_STREAM, HEADERS, RST_STREAM, SETTINGS, WINDOW_UPDATE, frame};
 
-/// 8,000 bytes a second. The documented rate is 500, but over loopback the client's system tells the server of 24,000 to 30,000 at a time: not within each
+/// Two seconds for everything: 1,000 bytes are to be taken in them. The readers take 8,000 bytes a second, and acknowledge more at a time: not within each
 /// time-out.
-const PIECE: usize = 400;
-const PAUSE: Duration = Duration::from_millis(50);
-
-/// Two seconds for everything: 1,000 bytes are to be taken in them.
 fn hurried(options: &mut Options) {
     let short = Duration::from_secs(2);
     (options.timeouts.write, options.timeouts.linger, options.timeouts.idle) = (short, short, short);
@@ -34,32 +30,12 @@ fn server(routes: Router) -> Server {
     Server::try_serving(routes, options).unwrap()
 }
 
-/// A client whose system buffers little, from the beginning.
 fn client(server: &Server) -> TcpStream {
-    let socket = Socket::new(Domain::IPV4, Type::STREAM, None).unwrap();
-    socket.set_recv_buffer_size(16 * 1024).unwrap();
-    socket.connect(&server.addr.into()).unwrap();
-    socket.set_read_timeout(Some(PATIENCE)).unwrap();
-    socket.into()
+    slow_reader(server.addr, PATIENCE).unwrap()
 }
 
-/// Reads [`PIECE`] bytes and pauses, for so long, or to the end; all that came.
-fn read_slowly(mut from: impl Read, time: Duration) -> Vec<u8> {
-    let (began, mut all) = (Instant::now(), Vec::new());
-    while began.elapsed() < time {
-        let before = all.len();
-        while all.len() < before + PIECE {
-            let mut piece = [0; PIECE];
-            match from.read(&mut piece[..before + PIECE - all.len()]) {
-                Ok(0) => return all,
-                Ok(count) => all.extend_from_slice(&piece[..count]),
-                Err(error) => panic!("cut after {} bytes, {:?}: {error}", all.len(), began.elapsed()),
-            }
-        }
-        std::thread::sleep(PAUSE);
-    }
-    all
-}
+/// Between two things that a client says while it reads.
+const PAUSE: Duration = Duration::from_millis(50);
 
 /// Long enough for several time-outs.
 const TIME: Duration = Duration::from_secs(14);

@@ -2,9 +2,9 @@
 
 use std::io::{self, BufRead as _, BufReader, ErrorKind, Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use socket2::{Domain, Socket, Type};
+use test_peers::{read_slowly, slow_reader};
 
 use super::{Client, Value, field, primary};
 use crate::support::genuine::Genuine;
@@ -110,19 +110,12 @@ fn a_replica_that_acknowledges_nothing_is_dropped() {
 /// taken. One that receives nothing more is dropped.
 #[test]
 fn a_replica_that_receives_its_snapshot_slowly_stays() {
-    let server = primary(&[("repl-timeout", "2"), ("repl-diskless-sync-delay", "0"), ("rdbcompression", "no")]);
+    // Longer than the replica takes for the bytes that it acknowledges at a time.
+    let server = primary(&[("repl-timeout", "5"), ("repl-diskless-sync-delay", "0"), ("rdbcompression", "no")]);
     server.connect().ask("SETRANGE big 16000000 x");
-    let socket = Socket::new(Domain::IPV4, Type::STREAM, None).expect("a socket");
-    socket.set_recv_buffer_size(16 * 1024).expect("a small buffer");
-    socket.connect(&server.addr.into()).expect("it listens");
-    let mut replica = TcpStream::from(socket);
-    replica.set_read_timeout(Some(PATIENCE)).expect("half a minute is a time");
+    let mut replica = slow_reader(server.addr, PATIENCE).expect("it listens");
     replica.write_all(b"SYNC\r\n").expect("it takes a request");
-    let began = Instant::now();
-    while began.elapsed() < Duration::from_secs(8) {
-        replica.read_exact(&mut [0; 2000]).expect("the snapshot goes on");
-        std::thread::sleep(Duration::from_millis(50));
-    }
+    read_slowly(&replica, Duration::from_secs(14));
     assert_eq!(replicas(&server).0, "1");
     until("it is dropped", || replicas(&server).0 == "0");
 }
