@@ -87,6 +87,8 @@ fn forged_source_addresses_do_not_suppress_notifications() {
         for forged in 0..5000 {
             let addr = format!("10.0.{}.{}", forged / 250, forged % 250);
             table.comes(&addr, "0001 0EF001 0EF001 73 01 D5 04 01 029001");
+            // Such a notification begins an interview, too.
+            table.comes(&format!("10.1.{}.{}", forged / 250, forged % 250), "0001 029001 0EF001 73 01 80 01 30");
             if forged % 100 == 0 {
                 table.tids.clear();
                 table.sent();

@@ -276,6 +276,16 @@ fn a_node_that_is_first_heard_by_a_notification_is_interviewed() {
     }
 }
 
+/// A node that notifies and answers nothing is asked anew every ten seconds at most, however often it notifies.
+#[test]
+fn notifications_begin_an_interview_now_and_then() {
+    let mut peer = peer::Peer::new(node(NODE));
+    let begins = [0, 1, 9, 10, 11, 19, 20].map(|at| peer.is_prompted(Instant::ZERO + seconds(at)));
+    assert_eq!(begins, [true, false, false, true, false, false, true]);
+    peer.info.is_ready = true;
+    assert!(!peer.is_prompted(Instant::ZERO + seconds(60)));
+}
+
 /// scottyphillips/echonetlite_homeassistant 46: an adapter that is up before its appliance refuses the maps.
 #[test]
 fn refused_property_maps_are_asked_for_again_when_the_node_announces_itself() {
