@@ -5,25 +5,13 @@ use std::vec::Vec;
 use super::identity::is_alike;
 use super::peer::Peer;
 use super::slot::{Owner, State, Target};
+use super::stage::{Stage, Step};
 use super::{Answer, Controller, Event, Failure, Interview, NodeAddr, NodeId, NodeInfo, Operation, Request};
 use crate::node::Instant;
 use crate::wire::{Eoj, Esv, Message, PropertySet};
 
 /// How many instances one list of them can name (a value has 253 bytes for them).
 const LISTED_AT_ONCE: usize = 84;
-
-/// The next request to a node.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Step {
-    /// The identity of the node, and its list of instances.
-    Profile,
-    /// The serial number of a node that has no identification number.
-    Serial,
-    /// An announcement of its instances, which can name more than a list that is read.
-    MoreInstances,
-    /// The property maps of an object.
-    Maps(Eoj),
-}
 
 /// The action after a step.
 enum Next {
@@ -32,17 +20,6 @@ enum Next {
     Nothing,
     /// The node does not answer: it is asked another time.
     BreakOff,
-}
-
-/// How far the interview of a node is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Stage {
-    /// Not begun, ended, or broken off.
-    Idle,
-    /// In the line for its next step.
-    Waiting(Step),
-    /// Asked.
-    Asked,
 }
 
 impl Controller {

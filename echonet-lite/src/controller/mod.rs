@@ -57,6 +57,7 @@ mod peer;
 mod receive;
 mod request;
 mod slot;
+mod stage;
 mod tids;
 mod transmit;
 mod typed;

@@ -4,9 +4,9 @@ use core::time::Duration;
 use std::collections::VecDeque;
 use std::vec::Vec;
 
-use super::interview::Stage;
 use super::patience::ResponseTime;
 use super::slot::State;
+use super::stage::Stage;
 use super::{Config, NodeAddr, NodeInfo, PropertyMaps};
 use crate::node::Instant;
 use crate::wire::{Eoj, PropertySet};

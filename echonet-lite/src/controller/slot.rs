@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use std::vec::Vec;
 
 use super::answer::{Outcomes, Status};
-use super::interview::Step;
+use super::stage::Step;
 use super::{Failure, NodeAddr, NodeId, Request};
 use crate::node::Instant;
 use crate::wire::{Eoj, Esv, FrameWriter, Header, PropertySet, WriteError};

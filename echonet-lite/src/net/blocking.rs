@@ -172,7 +172,7 @@ impl<D: Device> Endpoint<D> {
     fn receive_all(&mut self, now: Instant, at: usize) {
         for _ in 0..BATCHES {
             let (count, more) = self.io.receive(at, false);
-            self.engine.take_batch(now, &mut self.io, at, count);
+            self.io.deliver(now, at, count, &mut self.engine);
             if !more {
                 break;
             }
@@ -194,7 +194,7 @@ impl<D: Device> Endpoint<D> {
             return false;
         }
         let now = self.engine.now();
-        self.engine.take_batch(now, &mut self.io, socket, count);
+        self.io.deliver(now, socket, count, &mut self.engine);
         true
     }
 

@@ -7,7 +7,6 @@ use std::panic::{self, AssertUnwindSafe};
 use std::string::String;
 use std::time::Instant as SystemInstant;
 
-use super::io::{Answers, Departing, Io};
 use super::report::report;
 use crate::controller::{Controller, Event};
 use crate::node::{Arrival, Destination, Fault, Handled, Instant, Node, Objects, Transmit};
@@ -140,46 +139,17 @@ impl<D: Device> Engine<D> {
     }
 
     /// Writes the device's next datagram that is due. One that an object panicked over is not sent.
-    pub(super) fn poll_device(
-        &mut self,
-        now: Instant,
-        departing: &mut Departing,
-        room: usize,
-    ) -> Option<(Destination, usize)> {
+    pub(super) fn poll_device(&mut self, now: Instant, buffer: &mut [u8]) -> Option<(Destination, usize)> {
         let Self { device, controller, .. } = self;
         loop {
-            let buffer = departing.buffer();
-            let room = room.min(buffer.len());
-            if let Some(polled) = unharmed(controller, || device.poll_transmit(now, &mut buffer[..room])) {
+            if let Some(polled) = unharmed(controller, || device.poll_transmit(now, buffer)) {
                 return polled;
             }
         }
     }
 
-    /// Takes the first `count` datagrams of the batch that came by socket `at`.
-    pub(super) fn take_batch(&mut self, now: Instant, io: &mut Io, at: usize, count: usize) {
-        let Io { incoming, departing, .. } = io;
-        for datagram in (0..count).filter_map(|place| incoming.datagram(place)) {
-            let Some(arrived) = departing.sockets.arrival(at, &datagram) else { continue };
-            let how = if arrived.to_all { Arrival::Multicast } else { Arrival::Unicast };
-            if departing.is_echo(&arrived, datagram.from, datagram.bytes) {
-                continue;
-            }
-            let way = arrived.way;
-            match departing.allowance(now, datagram.from, how, datagram.bytes.len()) {
-                Some(allowance) => {
-                    self.take(now, datagram.from, how, datagram.bytes, &mut Answers { departing, way, allowance });
-                }
-                None => {
-                    report!(debug, "{} is not near, or asks too often: its request is not answered", datagram.from);
-                    self.take_unanswered(now, datagram.from, datagram.bytes);
-                }
-            }
-        }
-    }
-
     /// Takes a message of a host that gets no answers: it may be an answer itself.
-    fn take_unanswered(&mut self, now: Instant, from: SocketAddr, bytes: &[u8]) {
+    pub(super) fn take_unanswered(&mut self, now: Instant, from: SocketAddr, bytes: &[u8]) {
         match Frame::parse(bytes) {
             Ok(Frame::Format1(message)) if message.esv().is_answer() => {
                 self.controller.handle_message(now, from, &message);

@@ -1,25 +1,19 @@
 //! The mover of datagrams: the sockets, and the buffers of the batches in both directions.
 
-use core::net::SocketAddr;
 use core::time::Duration;
-use std::collections::VecDeque;
-use std::hash::{BuildHasher, RandomState};
 use std::io;
 use std::vec::Vec;
 
-use super::bounds::{Allowance, Bounds, Rates, Reach};
+use super::bounds::Bounds;
+use super::departing::{Answers, Departing};
 use super::engine::{Device, Engine};
 use super::error::BindError;
 use super::report::report;
-use super::socket::{Arrived, Plan, Sockets, Way};
-use super::system::{Changes, Incoming, Outgoing, Watch};
+use super::socket::{Plan, Sockets};
+use super::system::{Changes, Incoming, Watch};
 use super::tcp::{Listen, Tcp};
 use super::token::{self, Interest};
-use crate::node::{Arrival, Destination, Instant, Transmit};
-use crate::wire::PORT;
-
-/// Multicasts of our own that are remembered in order to know them when they come back.
-const ECHOES: usize = 32;
+use crate::node::{Arrival, Destination, Instant};
 
 /// How long a receive that waits does so, as the kernel is told: it rounds up to a tick.
 const LEAD_TICK: Duration = Duration::from_millis(1);
@@ -45,15 +39,7 @@ impl Io {
         let port = plan.port;
         let sockets = Sockets::open(plan)?;
         let tcp = Tcp::open(listen, prefer_tcp, sockets.unicast_addresses(), &watch)?;
-        let departing = Departing {
-            sockets,
-            bounds,
-            rates: Rates::default(),
-            outgoing: Outgoing::new(),
-            echoes: Echoes::default(),
-            port,
-            lost: 0,
-        };
+        let departing = Departing::new(sockets, bounds, port);
         Ok(Self { incoming: Incoming::new(), departing, watch, tcp, changes })
     }
 
@@ -74,6 +60,28 @@ impl Io {
             Ok(received) => received,
             // Errors of a UDP socket are those of earlier datagrams, and reported once.
             Err(error) => (0, error.kind() != io::ErrorKind::WouldBlock),
+        }
+    }
+
+    /// Hands the first `count` datagrams of the batch that came by socket `at` to the engine.
+    pub(super) fn deliver<D: Device>(&mut self, now: Instant, at: usize, count: usize, engine: &mut Engine<D>) {
+        let Self { incoming, departing, .. } = self;
+        for datagram in (0..count).filter_map(|place| incoming.datagram(place)) {
+            let Some(arrived) = departing.sockets.arrival(at, &datagram) else { continue };
+            let how = if arrived.to_all { Arrival::Multicast } else { Arrival::Unicast };
+            if departing.is_echo(&arrived, datagram.from, datagram.bytes) {
+                continue;
+            }
+            let way = arrived.way;
+            match departing.allowance(now, datagram.from, how, datagram.bytes.len()) {
+                Some(allowance) => {
+                    engine.take(now, datagram.from, how, datagram.bytes, &mut Answers { departing, way, allowance });
+                }
+                None => {
+                    report!(debug, "{} is not near, or asks too often: its request is not answered", datagram.from);
+                    engine.take_unanswered(now, datagram.from, datagram.bytes);
+                }
+            }
         }
     }
 
@@ -109,7 +117,7 @@ impl Io {
         });
         report!(debug, "interfaces or addresses have changed");
         if self.departing.sockets.generation() != generation {
-            self.departing.outgoing.sockets_changed();
+            self.departing.sockets_changed();
             self.tcp.follow(self.departing.sockets.unicast_addresses(), &self.watch);
         }
         if has_gained {
@@ -122,8 +130,12 @@ impl Io {
         let Self { departing, tcp, watch, .. } = self;
         tcp.expire(now, departing, watch);
         // All answers to a request to many objects come in a row.
-        let mut allowance = Allowance::near(&departing.bounds);
-        while let Some((destination, length)) = engine.poll_device(now, departing, allowance.room().max(ANNOUNCEMENT)) {
+        let mut allowance = departing.allowance_near();
+        loop {
+            let room = allowance.room().max(ANNOUNCEMENT);
+            let buffer = departing.buffer();
+            let room = room.min(buffer.len());
+            let Some((destination, length)) = engine.poll_device(now, &mut buffer[..room]) else { break };
             if matches!(destination, Destination::Unicast(_)) {
                 allowance.spend(length);
             }
@@ -146,124 +158,5 @@ impl Io {
             .into_iter()
             .flatten()
             .min()
-    }
-}
-
-/// Datagrams on their way out.
-pub(super) struct Departing {
-    pub(super) sockets: Sockets,
-    bounds: Bounds,
-    rates: Rates,
-    outgoing: Outgoing,
-    echoes: Echoes,
-    port: u16,
-    /// Datagrams that the kernel would not take.
-    pub(super) lost: u64,
-}
-
-impl Departing {
-    /// Where the next datagram is to be written.
-    pub(super) fn buffer(&mut self) -> &mut [u8] {
-        if self.outgoing.is_full() {
-            self.flush();
-        }
-        self.outgoing.buffer()
-    }
-
-    /// How much may be answered to a request; nothing if it is not to be answered at all.
-    pub(super) fn allowance(
-        &mut self,
-        now: Instant,
-        from: SocketAddr,
-        how: Arrival,
-        request: usize,
-    ) -> Option<Allowance> {
-        if self.sockets.is_near(from.ip()) {
-            return Some(Allowance::near(&self.bounds));
-        }
-        // A multicast does not come from afar. Its answers wait, and would be sent without a bound.
-        let is_allowed = self.bounds.reach == Reach::Everywhere && how == Arrival::Unicast;
-        let admitted = is_allowed && self.rates.admit(now, from.ip());
-        admitted.then(|| Allowance::far(&self.bounds, request))
-    }
-
-    /// Sends the first `length` bytes of the buffer, by the given way or the one that the address suggests.
-    pub(super) fn send(&mut self, destination: Destination, length: usize, way: Option<Way>) {
-        match destination {
-            Destination::Unicast(to) => {
-                let to = self.redirected(to);
-                let target = way.or_else(|| self.sockets.way_to(to)).map(|way| (to, way));
-                self.outgoing.push(length, target);
-            }
-            Destination::Multicast => {
-                self.echoes.sent(&self.outgoing.buffer()[..length]);
-                self.outgoing.push(length, self.sockets.departures().iter().copied());
-            }
-        }
-    }
-
-    /// Everything goes to port 3610, unless this endpoint was told to live on another.
-    fn redirected(&self, mut to: SocketAddr) -> SocketAddr {
-        if to.port() == PORT {
-            to.set_port(self.port);
-        }
-        to
-    }
-
-    /// Whether a datagram is a multicast of our own that came back, as it does on every interface.
-    pub(super) fn is_echo(&self, arrived: &Arrived, from: SocketAddr, bytes: &[u8]) -> bool {
-        arrived.to_all && self.sockets.is_own(from.ip()) && self.echoes.knows(bytes)
-    }
-
-    pub(super) fn flush(&mut self) {
-        if !self.outgoing.is_empty() {
-            let lost = self.outgoing.flush(&self.sockets);
-            if lost > 0 {
-                self.lost += lost;
-                report!(debug, "the system did not take {lost} datagrams");
-            }
-        }
-    }
-}
-
-/// Takes a node's answers to one datagram.
-pub(super) struct Answers<'a> {
-    pub(super) departing: &'a mut Departing,
-    pub(super) way: Way,
-    pub(super) allowance: Allowance,
-}
-
-impl Transmit for Answers<'_> {
-    #[inline]
-    fn buffer(&mut self) -> &mut [u8] {
-        let room = self.allowance.room();
-        let buffer = self.departing.buffer();
-        let room = room.min(buffer.len());
-        &mut buffer[..room]
-    }
-
-    fn transmit(&mut self, destination: Destination, length: usize) {
-        self.allowance.spend(length);
-        self.departing.send(destination, length, Some(self.way));
-    }
-}
-
-/// Hashes of the multicasts sent last.
-#[derive(Default)]
-struct Echoes {
-    hasher: RandomState,
-    sent: VecDeque<u64>,
-}
-
-impl Echoes {
-    fn sent(&mut self, bytes: &[u8]) {
-        if self.sent.len() == ECHOES {
-            self.sent.pop_front();
-        }
-        self.sent.push_back(self.hasher.hash_one(bytes));
-    }
-
-    fn knows(&self, bytes: &[u8]) -> bool {
-        self.sent.contains(&self.hasher.hash_one(bytes))
     }
 }

@@ -8,6 +8,7 @@ pub mod blocking;
 mod bounds;
 mod builder;
 mod datagram;
+mod departing;
 mod endpoint;
 pub(crate) mod engine;
 mod error;

@@ -13,9 +13,9 @@ use std::vec::Vec;
 
 use socket2::{Domain, Protocol, Socket, Type};
 
+use super::departing::Departing;
 use super::engine::{Device, Engine};
 use super::error::BindError;
-use super::io::Departing;
 use super::report::report;
 use super::system::{self, Watch, Watched};
 use super::token::{self, Interest};

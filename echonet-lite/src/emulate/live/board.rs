@@ -5,21 +5,10 @@ use std::vec::Vec;
 
 use super::Values;
 use super::meter::{Meter, NO_DATA, deciamperes};
+use crate::wire::ClassCode;
 
-pub(super) const CLASS: u16 = 0x0287;
-
-/// The values of a board: eight channels of one direction and two of both, counted in hundredths of kilowatt-hours.
-pub(super) const USUAL: &[(u8, &[u8])] = &[
-    (0xB1, &[8]),
-    (0xB2, &[1, 8]),
-    (0xB4, &[1, 8]),
-    (0xB6, &[1, 8]),
-    (0xB8, &[2]),
-    (0xB9, &[1, 2]),
-    (0xBB, &[1, 2]),
-    (0xBD, &[1, 2]),
-    (0xC2, &[0x02]),
-];
+/// The only meters that have circuits.
+const CLASS: ClassCode = ClassCode::new(0x02, 0x87);
 
 /// The most channels of a kind.
 const MOST: u8 = 252;
@@ -46,8 +35,11 @@ const LISTS: [(u8, u8, Quantity); 6] = [
     (0xBE, 0xBD, Quantity::Power),
 ];
 
-/// The value of a property of circuits; none of other properties.
+/// The value of a property of circuits; none of other properties, nor of other meters.
 pub(super) fn value(meter: &Meter, epc: u8, values: &Values) -> Option<Vec<u8>> {
+    if meter.class.code != CLASS {
+        return None;
+    }
     if SINGLE.contains(&epc) {
         let channel = u16::from(epc - SINGLE.start()) + 1;
         let share = Share::of(channel, CHANNELS[0], values);

@@ -4,8 +4,8 @@ use core::time::Duration;
 use std::borrow::ToOwned;
 use std::vec::Vec;
 
+use super::Values;
 use super::ledger::{Curve, DECIWATT_HOUR, Energies, HOUSE, Ledger, Power, SLOTS, SUN, begin, slot};
-use super::{Values, board};
 use crate::class::{Class, Data, Number, Unit};
 use crate::emulate::Moment;
 
@@ -84,7 +84,18 @@ static ROWS: [Row; 6] = [
         logs: [Some(0xC3), Some(0xC4)],
         day: Some(0xC5),
         currents: Some(0xC7),
-        usual: board::USUAL,
+        // Eight channels of one direction and two of both, counted in hundredths of kilowatt-hours.
+        usual: &[
+            (0xB1, &[8]),
+            (0xB2, &[1, 8]),
+            (0xB4, &[1, 8]),
+            (0xB6, &[1, 8]),
+            (0xB8, &[2]),
+            (0xB9, &[1, 2]),
+            (0xBB, &[1, 2]),
+            (0xBD, &[1, 2]),
+            (0xC2, &[0x02]),
+        ],
         ..NONE
     },
     Row {
@@ -123,7 +134,7 @@ static ROWS: [Row; 6] = [
 /// A meter that counts.
 #[derive(Debug)]
 pub(in crate::emulate) struct Meter {
-    class: &'static Class,
+    pub(super) class: &'static Class,
     row: &'static Row,
     pub(super) ledger: Ledger,
 }
@@ -174,7 +185,7 @@ impl Meter {
             let phase = deciamperes(self.ledger.watts()).to_be_bytes();
             return Some([phase, phase].concat());
         }
-        if row.class == board::CLASS { board::value(self, epc, values) } else { None }
+        None
     }
 
     /// Other nodes or the plan have written a property.

@@ -40,7 +40,7 @@ impl Live {
     /// The value of a property that changes with time; none of other properties.
     pub(super) fn value(&self, epc: u8, values: &Values) -> Option<Vec<u8>> {
         match self {
-            Self::Meter(meter) => meter.value(epc, values),
+            Self::Meter(meter) => meter.value(epc, values).or_else(|| board::value(meter, epc, values)),
             Self::Cover(cover) => cover.value(epc),
             Self::Battery(battery) => battery.value(epc),
         }

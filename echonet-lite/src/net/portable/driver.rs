@@ -99,7 +99,7 @@ impl<D: Device> Driver<D> {
             if count > 0 {
                 let mut state = self.shared.lock();
                 let now = state.engine.now();
-                state.engine.take_batch(now, &mut self.io, at, count);
+                self.io.deliver(now, at, count, &mut state.engine);
             }
             if !more {
                 break;
