@@ -7,6 +7,8 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand};
+#[cfg(feature = "serial")]
+use echonet_lite::serial::Module;
 use echonet_lite::wire::PORT;
 
 use crate::failure::EXIT_CODES;
@@ -106,8 +108,8 @@ pub(crate) struct Options {
     pub(crate) meter: Option<String>,
     /// The module on the serial port: BP35A1, BP35C0, RL7023 or RL7023-DSS
     #[cfg(feature = "serial")]
-    #[arg(long, global = true, value_name = "NAME", value_parser = crate::route_b::module, help_heading = "Route B")]
-    pub(crate) module: Option<echonet_lite::serial::Module>,
+    #[arg(long, global = true, value_name = "NAME", value_parser = module, help_heading = "Route B")]
+    pub(crate) module: Option<Module>,
     /// Makers, makers' properties and classes beside those of the tables: a TOML file
     #[arg(long, global = true, value_name = "FILE")]
     pub(crate) data: Option<PathBuf>,
@@ -499,6 +501,13 @@ pub(crate) struct Bench {
 
 /// The longest time that can be asked for: a year.
 const LONGEST: f64 = 365.0 * 86_400.0;
+
+/// The module of `--module`, by the name that it is sold under.
+#[cfg(feature = "serial")]
+fn module(name: &str) -> Result<Module, String> {
+    let names = || Module::ALL.map(Module::name).join(", ");
+    Module::by_name(name).ok_or_else(|| format!("one of {}", names()))
+}
 
 fn seconds(text: &str) -> Result<Duration, String> {
     let seconds: f64 = text.parse().map_err(|_| "not a number of seconds".to_owned())?;

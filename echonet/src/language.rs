@@ -99,6 +99,22 @@ impl Language {
     }
 }
 
+/// A name for programs as words: `dayForTheLog2` is "Day for the log 2".
+pub(crate) fn spelled(short_name: &str) -> String {
+    let mut words = String::new();
+    let mut before = ' ';
+    for letter in short_name.chars() {
+        let begins = letter.is_ascii_uppercase() || (letter.is_ascii_digit() && !before.is_ascii_digit());
+        let is_word = begins && !before.is_ascii_uppercase() && before != ' ';
+        if is_word {
+            words.push(' ');
+        }
+        words.push(if words.is_empty() { letter.to_ascii_uppercase() } else { letter.to_ascii_lowercase() });
+        before = letter;
+    }
+    words
+}
+
 #[cfg(test)]
 mod tests {
     use std::collections::{BTreeMap, BTreeSet};

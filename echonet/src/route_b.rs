@@ -6,7 +6,7 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::time::{Duration, Instant};
 
 use echonet_lite::node::Instant as Moment;
-use echonet_lite::serial::{AsyncSerialPort, COMMAND_MAX, Config, Credentials, Event, Module, Relay, SerialPort};
+use echonet_lite::serial::{AsyncSerialPort, COMMAND_MAX, Config, Credentials, Event, Relay, SerialPort};
 use socket2::{Domain, Protocol, Socket, Type};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::{TcpStream, UdpSocket};
@@ -65,12 +65,6 @@ pub(crate) async fn beside(
         result = work => result,
         never = meter.run() => match never {},
     }
-}
-
-/// The module of `--module`, by the name that it is sold under.
-pub(crate) fn module(name: &str) -> Result<Module, String> {
-    let names = || Module::ALL.map(Module::name).join(", ");
-    Module::by_name(name).ok_or_else(|| format!("one of {}", names()))
 }
 
 fn config(options: &Options) -> Result<Config, Failure> {

@@ -2,7 +2,7 @@
 
 use echonet_lite::class::{Class, PropertySpec, Unit};
 
-use crate::names::spelled;
+use crate::language::spelled;
 
 /// The device classes of two-valued properties: class, EPC, device class.
 const DETECTIONS: &[(u16, u8, &str)] = &[

@@ -12,7 +12,7 @@ use super::config::Wanted;
 use super::shown::{self, Kind, Leaf, UNKNOWN};
 use super::{composite, device_class, translated};
 use crate::circuits::{self, Circuits};
-use crate::language::Language;
+use crate::language::{Language, spelled};
 use crate::quirks::Quirks;
 use crate::render::coefficients;
 use crate::{data, names, render};
@@ -24,10 +24,6 @@ const DESCRIPTION: PropertySet =
 const DESCRIBES: PropertySet = PropertySet::of(&[0x81, 0x82, 0x8C, 0x8D]);
 /// The properties that show a fault.
 const DIAGNOSTIC: PropertySet = PropertySet::of(&[0x88, 0x89, 0x9A]);
-
-/// The longest name of an entity. Home Assistant makes ids of the names of device and entity, and cuts them at 255
-/// letters: a cut id can end with `_`, and then no user can change the entity.
-pub(super) const LONGEST_NAME: usize = 100;
 
 /// The event of a command that was not carried out.
 const TROUBLE: &str = "trouble";
@@ -441,11 +437,11 @@ fn entity_name(class: &Class, spec: &PropertySpec, leaf: &Leaf) -> String {
     let title = device_class::title(spec.name());
     let is_other = |other: &&PropertySpec| other.epc != spec.epc && device_class::title(other.name()) == title;
     let full = of(title.clone(), &leaf.name);
-    if full.len() <= LONGEST_NAME && !class.all_properties().any(|other| is_other(&other)) {
+    if full.len() <= translated::LONGEST_NAME && !class.all_properties().any(|other| is_other(&other)) {
         return full;
     }
     let path: Vec<_> = leaf.path.iter().map(|step| device_class::readable(step)).collect();
-    of(names::spelled(spec.short_name), &path.join(" "))
+    of(spelled(spec.short_name), &path.join(" "))
 }
 
 /// Lower case, unless the word is an abbreviation.

@@ -9,8 +9,11 @@ use serde_json::{Map, Value as Json};
 
 use super::device_class;
 use super::shown::{Leaf, meant};
-use super::thing::LONGEST_NAME;
 use crate::language::Language;
+
+/// The longest name of an entity. Home Assistant makes ids of the names of device and entity, and cuts them at 255
+/// letters: a cut id can end with `_`, and then no user can change the entity.
+pub(super) const LONGEST_NAME: usize = 100;
 
 /// The name of an entity. None if the language lacks the name of the property, the name is too long, or another property has it.
 pub(super) fn name(language: Language, class: &Class, spec: &PropertySpec, leaf: &Leaf) -> Option<String> {

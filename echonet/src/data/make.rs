@@ -6,10 +6,10 @@ use echonet_lite::class::{self, Access, Class, Data as Type, PropertySpec, Rule}
 use echonet_lite::wire::{ClassCode, PropertySet};
 use toml::Spanned;
 
+use super::contents::{Data, Variant};
 use super::file::{self, File, Mistake, Property, Source, Text};
-use super::types::{self, NAME, kept, kept_text};
-use super::{Data, Variant};
-use crate::names;
+use super::types::{self, NAME, hex, is_name, kept, kept_text};
+use crate::language::spelled;
 
 /// The codes that each maker uses as it likes.
 const OF_MAKERS: std::ops::RangeInclusive<u8> = 0xF0..=0xFF;
@@ -192,7 +192,7 @@ fn spec(
 
 /// The name for people: that of the file, or the words of the name for programs.
 fn title(title: Option<&Text>, name: &str) -> &'static str {
-    title.map_or_else(|| kept_text(&names::spelled(name)), |title| kept_text(title.get_ref()))
+    title.map_or_else(|| kept_text(&spelled(name)), |title| kept_text(title.get_ref()))
 }
 
 /// The services of a property; it can be read if the file does not say.
@@ -217,19 +217,6 @@ fn maker_code(field: &str, text: &Text, source: Source<'_>) -> Result<[u8; 3], M
     let code = hex(text.get_ref(), 6).map(u64::to_be_bytes);
     let [.., a, b, c] = code.ok_or_else(|| source.wrong(field, text, "the code of a maker, six hexadecimal digits"))?;
     Ok([a, b, c])
-}
-
-/// A number of so many hexadecimal digits, with or without `0x`.
-pub(super) fn hex(text: &str, digits: usize) -> Option<u64> {
-    let text = text.strip_prefix("0x").unwrap_or(text);
-    let is_hex = text.len() == digits && text.bytes().all(|digit| digit.is_ascii_hexdigit());
-    if is_hex { u64::from_str_radix(text, 16).ok() } else { None }
-}
-
-/// True for a letter with letters and digits behind it.
-pub(super) fn is_name(text: &str) -> bool {
-    text.starts_with(|first: char| first.is_ascii_alphabetic())
-        && text.bytes().all(|letter| letter.is_ascii_alphanumeric())
 }
 
 #[cfg(test)]

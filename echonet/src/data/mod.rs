@@ -3,46 +3,25 @@
 //! A class with the properties of a maker is a [`Class`] of its own, with the code of the class that it extends. So everything that decodes,
 //! encodes or shows properties by their class knows these, too.
 
+mod contents;
 mod file;
 mod make;
 mod types;
 
-use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::OnceLock;
 
 use echonet_lite::class::Class;
 #[cfg(feature = "web")]
 use echonet_lite::class::PropertySpec;
-use echonet_lite::wire::{ClassCode, PropertySet};
+use echonet_lite::wire::ClassCode;
+
+use contents::{Data, Variant};
 
 use crate::failure::Failure;
 
 /// The data of the file that the command was started with; empty without one.
 static DATA: OnceLock<Data> = OnceLock::new();
-
-/// The contents of a file, checked.
-#[derive(Debug, Default)]
-struct Data {
-    makers: BTreeMap<[u8; 3], &'static str>,
-    classes: Vec<&'static Class>,
-    variants: Vec<Variant>,
-}
-
-/// A class as the devices of a maker have it.
-#[derive(Debug)]
-struct Variant {
-    maker: [u8; 3],
-    /// The product code of these devices; none for all others of the maker.
-    product: Option<String>,
-    class: &'static Class,
-    /// The properties that the file has.
-    #[cfg_attr(
-        not(any(feature = "mqtt", feature = "web")),
-        expect(dead_code, reason = "only servers tell them from those of the tables")
-    )]
-    own: PropertySet,
-}
 
 /// Reads the file, once, at the start of the command.
 ///
@@ -121,15 +100,4 @@ pub(crate) fn of_makers(code: ClassCode) -> impl Iterator<Item = ([u8; 3], &'sta
 
 fn variants(code: ClassCode) -> impl Iterator<Item = &'static Variant> {
     data().into_iter().flat_map(|data| &data.variants).filter(move |variant| variant.class.code == code)
-}
-
-impl Data {
-    fn variant(&self, class: &'static Class, maker: Option<[u8; 3]>, product: Option<&[u8]>) -> &'static Class {
-        let product = product.map(|bytes| String::from_utf8_lossy(bytes).trim_end_matches(['\0', ' ']).to_owned());
-        let is_of = |variant: &&Variant| variant.class.code == class.code && Some(variant.maker) == maker;
-        let of_maker = || self.variants.iter().filter(is_of);
-        let of_product = of_maker().find(|variant| variant.product.is_some() && variant.product == product);
-        let found = of_product.or_else(|| of_maker().find(|variant| variant.product.is_none()));
-        found.map_or(class, |variant| variant.class)
-    }
 }

@@ -4,7 +4,6 @@ use echonet_lite::class::{Bitmap, Data, Flag, Format, Number, State, States, Uni
 use toml::Spanned;
 
 use super::file::{Mistake, Property, Source, Text};
-use super::make::{hex, is_name};
 
 const FORMATS: [(&str, Format); 7] = [
     ("int8", Format::Int8),
@@ -254,3 +253,16 @@ impl Reader<'_> {
 
 /// The names that topics, JSON and the command line can carry.
 pub(super) const NAME: &str = "a letter, and letters and digits behind it";
+
+/// A number of so many hexadecimal digits, with or without `0x`.
+pub(super) fn hex(text: &str, digits: usize) -> Option<u64> {
+    let text = text.strip_prefix("0x").unwrap_or(text);
+    let is_hex = text.len() == digits && text.bytes().all(|digit| digit.is_ascii_hexdigit());
+    if is_hex { u64::from_str_radix(text, 16).ok() } else { None }
+}
+
+/// True for a letter with letters and digits behind it.
+pub(super) fn is_name(text: &str) -> bool {
+    text.starts_with(|first: char| first.is_ascii_alphabetic())
+        && text.bytes().all(|letter| letter.is_ascii_alphanumeric())
+}

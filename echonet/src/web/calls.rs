@@ -12,7 +12,7 @@ use serde_json::{Map, Value as Json, json};
 
 use super::device::{Device, Resource, Values, only_value};
 use super::problem::Problem;
-use super::{Web, circuits, value};
+use super::{Web, schema, value};
 
 /// The time from a write to the read of its result: some devices take a moment to do it.
 const SETTLED: Duration = Duration::from_secs(2);
@@ -42,7 +42,7 @@ impl Web {
         let device = self.home.device(id)?;
         match call {
             Call::All => self.all(&device).await,
-            Call::Get { name, query } if name == circuits::NAME && device.has_circuits() && query.is_empty() => {
+            Call::Get { name, query } if name == schema::CIRCUITS && device.has_circuits() && query.is_empty() => {
                 self.circuits(&device).await
             }
             Call::Get { name, query } => self.get(&device, device.resource(&name)?, &query).await,
@@ -58,7 +58,7 @@ impl Web {
             resources.filter_map(|resource| Some((resource.name.to_owned(), device.read(resource.spec, &values)?)));
         let mut all: Map<_, _> = read.collect();
         if device.has_circuits() {
-            all.insert(circuits::NAME.into(), self.circuits(device).await?[circuits::NAME].take());
+            all.insert(schema::CIRCUITS.into(), self.circuits(device).await?[schema::CIRCUITS].take());
         }
         Ok(Json::Object(all))
     }

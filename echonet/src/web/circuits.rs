@@ -8,22 +8,15 @@ use serde_json::{Map, Value as Json, json};
 
 use super::device::{Device, Values};
 use super::problem::Problem;
-use super::schema::{self, descriptions};
+use super::schema::CIRCUITS;
 use super::{Web, value};
 use crate::circuits::{self, Circuits, List, Part};
 use crate::render;
-
-/// The name of the property.
-pub(super) const NAME: &str = "circuits";
 
 /// The number of a circuit in a list: the path of its field, if it is one of several.
 type Number = (&'static List, u8, &'static str, Scaled);
 
 impl Device {
-    pub(super) fn has_circuits(&self) -> bool {
-        circuits::lists(self.class, &self.maps).next().is_some()
-    }
-
     /// The ranges in which the values of its circuits are read.
     pub(super) fn parts(&self, values: &Values) -> Vec<Part> {
         circuits::parts(self.class, &self.maps, values)
@@ -83,31 +76,6 @@ impl Device {
     }
 }
 
-/// The description of the property.
-pub(super) fn description() -> Json {
-    json!({
-        "descriptions": descriptions("回路ごとの計測値", "Measured values of each circuit"),
-        "writable": false,
-        "observable": false,
-        "schema": { "type": "array", "items": { "type": "object", "properties": {
-            "circuit": { "type": "number", "minimum": 1, "maximum": 252 },
-            "kind": { "type": "string", "enum": ["simplex", "duplex"] },
-            "energy": measured("energy"),
-            "current": measured("current"),
-            "power": measured("power"),
-        } } },
-    })
-}
-
-/// The schema of a quantity: of simplex channels, or of duplex ones.
-fn measured(quantity: &str) -> Json {
-    let of_kind = |kind: &str| circuits::list(kind, quantity).and_then(List::items).map(schema::of_data);
-    let mut schemas: Vec<_> = ["simplex", "duplex"].into_iter().filter_map(of_kind).collect();
-    schemas.dedup();
-    schemas.push(json!({ "type": "null" }));
-    json!({ "oneOf": schemas })
-}
-
 impl Web {
     /// Reads the values of all circuits.
     ///
@@ -121,7 +89,7 @@ impl Web {
         for (part, edt) in &said {
             told.take(*part, edt);
         }
-        Ok(json!({ NAME: device.circuits(&told, &values) }))
+        Ok(json!({ CIRCUITS: device.circuits(&told, &values) }))
     }
 
     /// Reads ranges of circuits, and keeps what the board tells.
@@ -149,20 +117,5 @@ impl Web {
         }
         self.home.take_circuits(device, certainty, &said);
         problem.map_or(Ok(said), Err)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_schema_has_a_form_for_each_kind() {
-        let description = description();
-        let forms = |quantity: &str| {
-            let schema = &description["schema"]["items"]["properties"][quantity]["oneOf"];
-            schema.as_array().unwrap().len()
-        };
-        assert_eq!(["energy", "current", "power"].map(forms), [3, 2, 2], "{description}");
     }
 }

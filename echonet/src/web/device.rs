@@ -9,9 +9,9 @@ use serde_json::{Map, Value as Json, json};
 
 use super::problem::Problem;
 use super::schema::{self, MANUFACTURER, PROTOCOL, descriptions, of_class};
-use super::{circuits, value};
+use super::value;
 use crate::quirks::Quirks;
-use crate::{data, render};
+use crate::{circuits, data, render};
 
 /// The property maps: the description has their content.
 const MAPS: PropertySet = PropertySet::of(&[0x9D, 0x9E, 0x9F]);
@@ -178,6 +178,11 @@ impl Device {
         })
     }
 
+    /// True for a distribution board whose circuits can be read.
+    pub(super) fn has_circuits(&self) -> bool {
+        circuits::lists(self.class, &self.maps).next().is_some()
+    }
+
     /// The device description.
     pub(super) fn description(&self) -> Json {
         let (mut properties, mut actions) = (Map::new(), Map::new());
@@ -190,7 +195,7 @@ impl Device {
             }
         }
         if self.has_circuits() {
-            properties.insert(circuits::NAME.into(), circuits::description());
+            properties.insert(schema::CIRCUITS.into(), schema::circuits());
         }
         let mut description = json!({
             "deviceType": self.class.short_name,

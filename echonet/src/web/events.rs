@@ -14,7 +14,6 @@ use axum::extract::State;
 use axum::http::{HeaderValue, header};
 use axum::response::Response;
 use hyper::body::Frame;
-use serde_json::Value as Json;
 use tokio::sync::broadcast::error::RecvError;
 use tokio::sync::{OwnedSemaphorePermit, mpsc};
 
@@ -30,11 +29,6 @@ const AHEAD: usize = 16;
 const KEEP_ALIVE: Duration = Duration::from_secs(15);
 /// How long a reader may take for a message.
 const PATIENCE: Duration = Duration::from_secs(30);
-
-/// A message as it is sent.
-pub(super) fn message(event: &str, data: &Json) -> Message {
-    format!("event: {event}\ndata: {data}\n\n").into()
-}
 
 pub(super) async fn events(State(web): State<Web>) -> Result<Response, Problem> {
     let place = Arc::clone(&web.readers).try_acquire_owned();

@@ -10,11 +10,10 @@ use serde_json::{Map, Value as Json, json};
 use tokio::sync::{Notify, broadcast};
 
 use super::device::{Device, Values};
-use super::events::message;
 use super::histories::Histories;
 use super::problem::Problem;
 use super::stored::Stored;
-use super::{bulks, circuits, groups};
+use super::{bulks, groups, schema};
 use crate::circuits::{Circuits, Part};
 use crate::directory::{Directory, Found, Namesake};
 use crate::quirks::Table;
@@ -321,7 +320,7 @@ impl Home {
         let changes = said.iter().map(|(part, edt)| known.circuits.take(*part, edt).len());
         if changes.sum::<usize>() > 0 {
             let value = known.circuits();
-            self.tell(|| message("property", &json!({ "id": device.id, "name": circuits::NAME, "value": value })));
+            self.tell(|| message("property", &json!({ "id": device.id, "name": schema::CIRCUITS, "value": value })));
         }
     }
 
@@ -423,7 +422,7 @@ impl Known {
             description["properties"][resource.name]["value"] = value.unwrap_or(Json::Null);
         }
         if self.device.has_circuits() {
-            description["properties"][circuits::NAME]["value"] = self.circuits();
+            description["properties"][schema::CIRCUITS]["value"] = self.circuits();
         }
         let mut all = Map::new();
         all.insert("id".into(), self.device.id.clone().into());
@@ -435,6 +434,11 @@ impl Known {
         }
         message("device", &all.into())
     }
+}
+
+/// A message of an event.
+fn message(event: &str, data: &Json) -> Message {
+    format!("event: {event}\ndata: {data}\n\n").into()
 }
 
 /// The id of a node's device.

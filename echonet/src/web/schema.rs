@@ -5,11 +5,15 @@ use echonet_lite::class::{Class, Data, Number, Numeric, PropertySpec, Scaled, St
 use serde_json::{Map, Value as Json, json};
 
 use super::value::is_plain;
+use crate::circuits::{List, list};
 
 /// The standard version, the identification number and the maker have forms of their own in the API.
 pub(super) const PROTOCOL: u8 = 0x82;
 pub(super) const ID: u8 = 0x83;
 pub(super) const MANUFACTURER: u8 = 0x8A;
+
+/// The property with all circuits of a distribution board.
+pub(super) const CIRCUITS: &str = "circuits";
 
 /// Names in both languages.
 pub(super) fn descriptions(japanese: &str, english: &str) -> Json {
@@ -164,6 +168,31 @@ fn of_states(states: States) -> Vec<Json> {
     schemas
 }
 
+/// The description of the property with all circuits.
+pub(super) fn circuits() -> Json {
+    json!({
+        "descriptions": descriptions("回路ごとの計測値", "Measured values of each circuit"),
+        "writable": false,
+        "observable": false,
+        "schema": { "type": "array", "items": { "type": "object", "properties": {
+            "circuit": { "type": "number", "minimum": 1, "maximum": 252 },
+            "kind": { "type": "string", "enum": ["simplex", "duplex"] },
+            "energy": measured("energy"),
+            "current": measured("current"),
+            "power": measured("power"),
+        } } },
+    })
+}
+
+/// The schema of a quantity: of simplex channels, or of duplex ones.
+fn measured(quantity: &str) -> Json {
+    let of_kind = |kind: &str| list(kind, quantity).and_then(List::items).map(of_data);
+    let mut schemas: Vec<_> = ["simplex", "duplex"].into_iter().filter_map(of_kind).collect();
+    schemas.dedup();
+    schemas.push(json!({ "type": "null" }));
+    json!({ "oneOf": schemas })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -218,5 +247,15 @@ mod tests {
             }),
         );
         check("homeAirConditioner", "id", json!({ "type": "string" }));
+    }
+
+    #[test]
+    fn circuits_have_a_form_for_each_kind() {
+        let description = circuits();
+        let forms = |quantity: &str| {
+            let schema = &description["schema"]["items"]["properties"][quantity]["oneOf"];
+            schema.as_array().unwrap().len()
+        };
+        assert_eq!(["energy", "current", "power"].map(forms), [3, 2, 2], "{description}");
     }
 }
