@@ -310,6 +310,18 @@ mod tests {
     }
 
     #[test]
+    fn makers_have_one_row_each_in_order() {
+        let rows = include_str!("makers.tsv").lines().filter(|line| !line.starts_with('#'));
+        let codes: Vec<_> = rows.map(|row| row.split_once('\t').unwrap().0).collect();
+        assert!(codes.is_sorted_by(|one, next| one < next), "{codes:?}");
+        assert!(codes.iter().all(|code| bytes(code).is_ok_and(|bytes| bytes.len() == 3)), "{codes:?}");
+        for (code, name) in [([0, 1, 0x06], "Nature"), ([0, 0, 0x6C], "Nichicon"), ([0, 0, 0xE8], "Koizumi Lighting")] {
+            assert_eq!(maker(code), Some(name));
+        }
+        assert_eq!(maker([0xFF; 3]), None);
+    }
+
+    #[test]
     fn errors_propose_what_may_be_meant() {
         for (text, part) in [
             ("homeAirConditoner", "homeAirConditioner"),
