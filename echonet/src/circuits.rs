@@ -243,6 +243,8 @@ mod tests {
             (Some(0), Some(0xFD), 0),
             (Some(0xFE), Some(0xFF), 0),
             (Some(1), None, 3),
+            // banban525/echonetlite2mqtt 46: a board with 43 circuits.
+            (Some(43), None, 3),
             (Some(60), Some(30), 6),
             (Some(61), Some(31), 6 + 2 + 1 + 1),
             (Some(252), Some(252), 15 + 9 + 10),

@@ -157,6 +157,7 @@ mod tests {
     use echonet_lite::class;
     use echonet_lite::controller::PropertyMaps;
     use echonet_lite::wire::PropertySet;
+    use serde_json::json;
 
     const SECOND: Duration = Duration::from_secs(1);
 
@@ -237,5 +238,37 @@ mod tests {
         }
         assert!((0..50).map(|_| board.next(Group::Circuits, SECOND, false)).max() == Some(30 * 15 * SECOND));
         assert_eq!(board.next(Group::Silent, SECOND, true), SECOND);
+    }
+
+    /// An object of a class with properties to read, of which some can be written.
+    fn thing(code: &str, readable: &[u8], writable: &[u8]) -> Thing {
+        let class = class::by_name(code).unwrap();
+        let (readable, writable) = (PropertySet::of(readable), PropertySet::of(writable));
+        let maps = PropertyMaps { readable, writable, announced: PropertySet::EMPTY };
+        Thing::new(class, class.code.instance(1), maps, (Quirks::default(), None), ("echonet", "fe00006c"), SECOND)
+    }
+
+    /// banban525/echonetlite2mqtt 32: the objects of a node tell one identification number.
+    #[test]
+    fn objects_that_share_a_number_are_devices_of_their_own() {
+        let ids = ["0279", "027D", "02A5"].map(|code| thing(code, &[0x80, 0x83], &[0x80]).unique);
+        assert_eq!(ids, ["echonet_fe00006c_027901", "echonet_fe00006c_027d01", "echonet_fe00006c_02a501"]);
+    }
+
+    /// scottyphillips/echonetlite_homeassistant 179 and 263, sayurin/hems_echonet_lite 10.
+    #[test]
+    fn an_air_conditioner_has_whole_degrees_all_swings_and_energy_that_is_on() {
+        let readable = [0x80, 0x84, 0x85, 0xA3, 0xB0, 0xB3, 0xBB];
+        let conditioner = thing("0130", &readable, &[0x80, 0xA3, 0xB0, 0xB3]);
+        let description = conditioner.description(["a", "b"]);
+        let main = &description["components"]["main"];
+        assert_eq!((&main["temp_step"], &main["temperature_unit"]), (&json!(1), &json!("C")));
+        assert!(main["swing_modes"].as_array().unwrap().contains(&json!("horizontal")), "{main}");
+        for (id, class) in
+            [("instantaneousElectricPowerConsumption", "power"), ("consumedCumulativeElectricEnergy", "energy")]
+        {
+            let entity = &description["components"][id];
+            assert_eq!((&entity["device_class"], &entity["enabled_by_default"]), (&json!(class), &Json::Null), "{id}");
+        }
     }
 }

@@ -1,22 +1,9 @@
-//! Public reports of faults in other ECHONET Lite software, each tried here: the bytes of the report, and their meaning.
-//!
-//! Reports about behaviour have tests elsewhere:
-//!
-//! | report | test |
-//! | --- | --- |
-//! | banban525/echonetlite2mqtt 24, 62; scottyphillips/echonetlite_homeassistant 155: nodes that no search finds | `reach`, `export` |
-//! | scottyphillips/echonetlite_homeassistant 99, 140, 144, 254: addresses that change | `bridge::identity`, `web::identity` |
-//! | sayurin/hems_echonet_lite 33: nodes that are missing after a restart | `bridge::identity` |
-//! | hsakoh/broute-mqtt 1, 5: sessions that end, answers that do not come | `serial`: `relay` |
-//! | hsakoh/broute-mqtt 2: SKSCAN of a module with two networks | `serial`: `readings_of_every_module` |
-//! | cybergarage/uecho 2: the two lists of SetGet | `vectors` |
-//! | scottyphillips/echonetlite_homeassistant 150: a meter without its unit | `a_number_without_its_unit_is_raw` |
-//! | scottyphillips/pychonet 88: nodes that only notify; scottyphillips/echonetlite_homeassistant 46: property maps that were refused | `controller::tests::news` |
-//! | banban525/echonetlite2mqtt 31: maps as long lists | `a_long_list_is_shown_as_a_map` |
-//! | banban525/echonetlite2mqtt 28, 30: answers that are late or missing | `bridge::home_assistant::fakes` |
-//! | scottyphillips/pychonet 56, 58, 66: one request after the other, in parts | `controller::tests`: `pace`, `parts` |
-//! | yufeikang/b-route-meter 7, 10; hsakoh/broute-mqtt 6; home-assistant/core 164059: modules of smart meters | `serial`: `driver`, `client` |
+//! Public reports of faults in other ECHONET Lite software, each tried here. `reports.tsv` is the log: one row for each report,
+//! with what we do and the test that shows it. Most have frames in the table below: the bytes of the report, and their meaning.
 
+use std::collections::HashSet;
+use std::fs;
+use std::path::Path;
 use std::process::Command;
 
 use crate::emulated::Home;
@@ -26,10 +13,17 @@ use serde_json::Value;
 
 const PORT: u16 = 13_710;
 
-/// The report, a frame as it stands there or with its values, and what the properties say.
+/// The log.
+const LOG: &str = include_str!("reports.tsv");
+
+/// The folder of all crates.
+const WORKSPACE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
+
+/// The reports, a frame as it stands there or with its values, and what the properties say.
 const FRAMES: &[(&str, &str, &str)] = &[
     // Values for "not known" that were shown as temperatures: -3, 126.
-    ("echonetlite_homeassistant 58, 69", "1081 0001 013001 05FF01 72 01 B3 01 FD", "targetTemperature=undefined"),
+    ("echonetlite_homeassistant 58", "1081 0001 013001 05FF01 72 01 BB 01 7E", "roomTemperature=unmeasurable"),
+    ("echonetlite_homeassistant 69", "1081 0001 013001 05FF01 72 01 B3 01 FD", "targetTemperature=undefined"),
     ("homebridge-echonet-lite-eolia 27", "1081 0001 013001 05FF01 72 01 BB 01 7E", "roomTemperature=unmeasurable"),
     ("echonetlite_homeassistant 12", "1081 0001 013001 05FF01 72 01 BE 01 7E", "outdoorTemperature=unmeasurable"),
     ("pychonet 50", "1081 0001 013001 05FF01 72 01 BA 01 FD", "humidity=unmeasurable"),
@@ -121,7 +115,7 @@ const FRAMES: &[(&str, &str, &str)] = &[
     (
         "echonetlite_homeassistant 121",
         "1081 0001 0EF001 05FF01 72 03 8A 03 000106 83 11 FE0001060000000000000098F4AB1FA7F8 D6 04 0105FF01",
-        "manufacturer=0x000106, id=0xFE0001060000000000000098F4AB1FA7F8, selfNodeInstanceListS=controller:1",
+        "manufacturer=Nature (0x000106), id=0xFE0001060000000000000098F4AB1FA7F8, selfNodeInstanceListS=controller:1",
     ),
     (
         "echonetlite_homeassistant 121",
@@ -238,7 +232,7 @@ const FRAMES: &[(&str, &str, &str)] = &[
         "1081 C034 0EF001 02910C 62 01 B0 00",
         "nodeProfile:1 > monoFunctionalLighting:12 Get lightLevel",
     ),
-    // Frames of blogs: jinkouki.net 2024-07, chakoku.hatenablog.com 2017, joanjettsdog.blogspot.com 2015-11.
+    // Frames of blogs.
     (
         "jinkouki.net",
         "1081000A0EF0010EF0017301D5070202791F027D1F",
@@ -249,14 +243,116 @@ const FRAMES: &[(&str, &str, &str)] = &[
         "1081000C027D1F0EF0017307800130810100880142C10103C20103CF0144DA0146",
         "chargingMethod=designatedPower, dischargingMethod=designatedPower, actualOperationMode=standby, operationMode=auto",
     ),
-    ("chakoku", "1081 0000 0EF001 0EF001 72 01 D6 04 01026301", "selfNodeInstanceListS=electricRainDoor:1"),
     (
-        "chakoku",
+        "chakoku.hatenablog.com",
+        "1081 0000 0EF001 0EF001 72 01 D6 04 01026301",
+        "selfNodeInstanceListS=electricRainDoor:1",
+    ),
+    (
+        "chakoku.hatenablog.com",
         "1081 0000 013005 05FF01 72 02 B0 01 42 9E 08 078180B0B3A0A1A4",
         "homeAirConditioner:5 > controller:1 Get_Res operationMode=cooling, setPropertyMap=operationStatus, installationLocation",
     ),
-    ("joanjettsdog", "1081000102880105FF017201E704000003A0", "instantaneousElectricPower=928 W"),
+    ("joanjettsdog.blogspot.com", "1081000102880105FF017201E704000003A0", "instantaneousElectricPower=928 W"),
 ];
+
+/// A row of the log.
+struct Report<'a> {
+    project: &'a str,
+    number: &'a str,
+    tried: &'a str,
+    shown: &'a str,
+}
+
+impl Report<'_> {
+    /// All of the log.
+    ///
+    /// # Errors
+    /// The row that is none.
+    fn all(log: &str) -> Result<Vec<Report<'_>>, String> {
+        let rows = log.lines().filter(|line| !line.starts_with('#')).skip(1);
+        let report = |row| {
+            let columns: Vec<_> = str::split(row, '\t').collect();
+            let [project, number, date, tried, symptom, verdict, ours, shown] = columns[..] else {
+                return Err(format!("{} columns: {row}", columns.len()));
+            };
+            let is_day = |text: &str| text == "-" || text.split('-').all(|part| part.parse::<u16>().is_ok());
+            let is_sentence = |text: &str| text.ends_with('.') && text.contains(' ');
+            let is_whole = ["right", "mended", "excluded", "undecided"].contains(&verdict)
+                && [symptom, ours].into_iter().all(is_sentence)
+                && [date, tried].into_iter().all(is_day);
+            is_whole.then_some(Report { project, number, tried, shown }).ok_or_else(|| format!("no report: {row}"))
+        };
+        rows.map(report).collect()
+    }
+
+    /// Its name in the table of frames.
+    fn name(&self) -> String {
+        let project = self.project.rsplit('/').next().unwrap();
+        format!("{project} {}", self.number.trim_matches('-')).trim_end().to_owned()
+    }
+}
+
+/// The reports of a frame: "a 1, 2; b 3" is that of three.
+fn reports_of(frame: &str) -> impl Iterator<Item = String> {
+    frame.split("; ").flat_map(|of_project| {
+        let (project, numbers) = of_project.split_once(' ').unwrap_or((of_project, ""));
+        numbers.split(", ").map(move |number| format!("{project} {number}").trim_end().to_owned())
+    })
+}
+
+/// Whether the workspace has the test `PATH::NAME`, which runs without being asked for.
+fn is_test(place: &str) -> bool {
+    let Some((path, name)) = place.split_once("::") else { return false };
+    let Ok(text) = fs::read_to_string(Path::new(WORKSPACE).join(path)) else { return false };
+    let Some((before, _)) = text.split_once(&format!("fn {name}() {{")) else { return false };
+    let attributes = before.lines().rev().map(str::trim).take_while(|line| line.is_empty() || line.starts_with("#["));
+    let attributes: Vec<_> = attributes.collect();
+    attributes.contains(&"#[test]") && !attributes.iter().any(|line| line.starts_with("#[ignore"))
+}
+
+#[test]
+fn every_report_is_tried_by_a_frame_or_a_test() {
+    let reports = Report::all(LOG).unwrap();
+    let framed: HashSet<String> = FRAMES.iter().flat_map(|(frame, ..)| reports_of(frame)).collect();
+    for report in &reports {
+        let name = report.name();
+        let mut shown: Vec<_> = report.shown.split("; ").collect();
+        assert_eq!(shown[0] == "frame", framed.contains(&name), "{name}: frames");
+        shown.retain(|place| *place != "frame");
+        let absent: Vec<_> = shown.into_iter().filter(|place| !is_test(place)).collect();
+        assert!(absent.is_empty(), "{name}: no such test: {absent:?}");
+    }
+    let names: HashSet<_> = reports.iter().map(Report::name).collect();
+    assert_eq!(names.len(), reports.len(), "a report has one row");
+    let unlogged: Vec<_> = framed.difference(&names).collect();
+    assert!(unlogged.is_empty(), "the log has no row for {unlogged:?}");
+    let of_second_round = reports.iter().filter(|report| report.number != "-" && report.tried == "2026-12-01");
+    assert!(of_second_round.count() >= 30);
+}
+
+#[test]
+fn a_wrong_row_of_the_log_is_found() {
+    const HEAD: &str = "project\tnumber\tdate\ttried\tsymptom\tverdict\tours\tshown\n";
+    let row = "a/b\t1\t2026-01\t2026-12-01\tIt ends.\tright\tIt goes on.\tframe";
+    assert_eq!(Report::all(&format!("# Log.\n{HEAD}{row}\n")).unwrap()[0].name(), "b 1");
+    for (right, wrong) in [("right", "maybe"), ("It ends.", "end"), ("2026-01", "soon"), ("\tframe", "")] {
+        assert!(Report::all(&format!("{HEAD}{}", row.replace(right, wrong))).is_err(), "{wrong}");
+    }
+    assert_eq!(reports_of("a 1, 2; b 3; c").collect::<Vec<_>>(), ["a 1", "a 2", "b 3", "c"]);
+    let file = "echonet/tests/it/reports.rs";
+    for (place, is_one) in [
+        (format!("{file}::a_wrong_row_of_the_log_is_found"), true),
+        (format!("{file}::a_wrong_row_of_the_log"), false),
+        (format!("{file}::is_test"), false),
+        ("echonet/tests/it/report.rs::a_wrong_row_of_the_log_is_found".to_owned(), false),
+        // It runs only when asked for.
+        ("echonet/tests/it/bridge.rs::a_thousand_devices".to_owned(), false),
+        ("frames".to_owned(), false),
+    ] {
+        assert_eq!(is_test(&place), is_one, "{place}");
+    }
+}
 
 fn echonet(arguments: &[&str]) -> String {
     let output = Command::new(env!("CARGO_BIN_EXE_echonet")).args(arguments).output().unwrap();

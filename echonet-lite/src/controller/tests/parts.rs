@@ -105,3 +105,33 @@ fn refusals_of_everything_or_against_the_map_are_not_remembered() {
     table.request(&Request::get(LIGHT, &[0xB5]));
     assert_eq!(table.sent(), ["192.0.2.7 0005 C0290016201B500"]);
 }
+
+/// scottyphillips/echonetlite_homeassistant 250, sayurin/hems_echonet_lite 105: a board answers nothing to a list with B3 and others.
+#[test]
+fn a_property_that_silences_its_whole_list_is_read_alone_in_the_end() {
+    const BOARD: Eoj = Eoj::new(0x02, 0x87, 1);
+    let mut table = Table::quiet();
+    table.request(&Request::get(BOARD, &[0x80, 0xB1, 0xB3, 0xC6]));
+    for _ in 0..64 {
+        let sent = table.sent();
+        let Some(frame) = sent.first() else {
+            if table.controller.outstanding() == 0 {
+                break;
+            }
+            table.wait_for_timeout();
+            continue;
+        };
+        let list = frame.split("62").last().unwrap();
+        let epcs: Vec<_> = list.as_bytes()[2..].chunks(4).map(|epc| std::str::from_utf8(&epc[..2]).unwrap()).collect();
+        if epcs.len() > 1 && epcs.contains(&"B3") {
+            table.wait_for_timeout();
+            continue;
+        }
+        let values: String = epcs.iter().map(|epc| format!("{epc} 01 30 ")).collect();
+        let tid = table.tids.last().unwrap().clone();
+        table.comes(NODE, &format!("{tid} 028701 C 72 {:02X} {}", epcs.len(), values.trim_end()));
+    }
+    let told = table.told();
+    assert_eq!(told.len(), 1, "{told:?}");
+    assert!(["80=30", "B1=30", "B3=30", "C6=30"].iter().all(|value| told[0].contains(value)), "{told:?}");
+}
