@@ -1,6 +1,6 @@
 //! `echonet classes`: the tables.
 
-use echonet_lite::class::{Class, PropertySpec, Rule};
+use echonet_lite::class::{Class, Data, PropertySpec, Rule, State};
 use serde_json::{Value, json};
 
 use crate::commands::{Classes, Options};
@@ -47,7 +47,7 @@ fn one(class: &Class, lang: Language, out: &Output) -> Result<(), Failure> {
             spec.short_name.to_owned(),
             access,
             lang.property(spec).to_owned(),
-            spec.data.to_string(),
+            values(spec.data),
         ]
     });
     out.line(table(["EPC", "PROPERTY", "G S I", "NAME", "VALUES"], rows))?;
@@ -55,6 +55,23 @@ fn one(class: &Class, lang: Language, out: &Output) -> Result<(), Failure> {
         "\nG get, S set, I announced: R required, C required on a condition, F required with its function, P required where the property is, o optional",
     );
     Ok(())
+}
+
+/// The values, as `get` shows them and `set` takes them: a switch is on or off. A name of several codes stands there once.
+fn values(data: &'static Data) -> String {
+    let Data::State(states) = data else { return data.to_string() };
+    let name = |state: &State| match (state.code, state.name) {
+        (0x30, "true") => "on",
+        (0x31, "false") => "off",
+        (_, name) => name,
+    };
+    let mut names: Vec<&str> = Vec::new();
+    for name in states.all.iter().map(name) {
+        if !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    names.join(", ")
 }
 
 const fn letter(rule: Rule) -> &'static str {

@@ -263,7 +263,8 @@ impl fmt::Display for Failure {
         match self {
             Self::TimedOut { tries: 0, waited } => write!(f, "not sent within {} ms", waited.as_millis()),
             Self::TimedOut { tries, waited } => {
-                write!(f, "no answer to {tries} tries within {} ms", waited.as_millis())
+                let plural = if *tries == 1 { "try" } else { "tries" };
+                write!(f, "no answer to {tries} {plural} within {} ms", waited.as_millis())
             }
             Self::NodeSilent { waited } => {
                 write!(f, "not sent within {} ms: the node answers nothing", waited.as_millis())

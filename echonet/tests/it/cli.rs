@@ -165,6 +165,14 @@ fn classes_are_listed() {
         (&json!("targetTemperature"), &json!("required"), &json!("°C"))
     );
     assert!(check(&["classes", "GENERALLIGHTING", "--lang", "ja"], 0).contains("一般照明"));
+    // A switch is on or off, as `get` shows it; a name of several codes stands there once.
+    let classes = check(&["classes", "0130"], 0);
+    for (property, values) in
+        [("operationStatus", "on, off"), ("faultStatus", "true, false"), ("remoteControl", "true, false")]
+    {
+        let row = classes.lines().find(|line| line.split_whitespace().nth(1) == Some(property)).unwrap();
+        assert!(row.ends_with(&format!("  {values}")), "{row}");
+    }
     assert!(check(&["classes", "light"], 0).contains("generalLighting"), "not lightingSystem");
 }
 
