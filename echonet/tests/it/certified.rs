@@ -8,7 +8,7 @@ mod scene;
 
 use std::collections::HashSet;
 
-use test_peers::{Kit, skip};
+use test_peers::{Kit, kit, skip};
 
 use install::{GO, JS, PYTHON};
 use scene::{Running, Scene, Side};
@@ -23,6 +23,17 @@ struct Peer {
 const UECHO_GO: Peer = Peer { kit: GO, program: &["peer"] };
 const UECHO_PYTHON: Peer = Peer { kit: PYTHON, program: &["venv/bin/python", "uecho_peer.py"] };
 const NPM_ECHONET_LITE: Peer = Peer { kit: JS, program: &["node", "echonet-lite.js"] };
+
+/// Of a checkout that the variable `OPENECHO` names: Maven Central does not have it.
+const OPENECHO: Peer = Peer {
+    kit: kit! {
+        name: "echonet-java",
+        sources: &["tests/peers/java"],
+        programs: &["java", "javac"],
+        install: "javac -nowarn -encoding UTF-8 -sourcepath \"$OPENECHO/src\" -d classes Peer.java",
+    },
+    program: &["java", "-Djava.net.preferIPv4Stack=true", "-cp", "classes", "Peer"],
+};
 
 /// The crate whose tests have the programs.
 const LIBRARY: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../echonet-lite");
@@ -93,5 +104,27 @@ fn npm_echonet_lite_is_examined() {
         "0x013001 infreq",
         "0x013001 BB.set.unlisted",
         "0x013001 A0.set.required",
+    ]);
+}
+
+/// `OPENECHO=PATH cargo test -p echonet --test it openecho -- --nocapture`: Maven Central does not have OpenECHO, so it is examined
+/// where there is a checkout of its sources.
+#[test]
+fn openecho_is_examined() {
+    if std::env::var_os("OPENECHO").is_none() {
+        println!("skipped: OPENECHO is not the path of a checkout of github.com/SonyCSL/OpenECHO");
+        return;
+    }
+    OPENECHO.fails(&[
+        "0x0EF001 setget.unknown",
+        "0x0EF001 setget.both-unknown",
+        "0x0EF001 silence.opc-0",
+        "0x0EF001 silence.trailing",
+        "0x0EF001 silence.setget-cut",
+        "0x013001 setget.own",
+        "0x013001 A0.get.required",
+        "0x013001 BB.get.required",
+        "0x013001 B0.set.impossible",
+        "0x013001 B3.set.impossible",
     ]);
 }
