@@ -12,8 +12,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, bail};
 use clap::Args;
 use public_api::Builder;
-
-use crate::process::run_quietly;
+use xtask::process::run_quietly;
 
 /// The recorded part of a crate.
 enum Part {
@@ -53,7 +52,7 @@ pub(crate) struct Options {
 /// With the lines that differ, and when rustdoc fails.
 pub(crate) fn run(options: &Options) -> Result<()> {
     let folder = document()?;
-    let lists = crate::workspace::root().join("xtask/api");
+    let lists = xtask::workspace::root().join("xtask/api");
     fs::create_dir_all(&lists)?;
     let mut differences = Vec::new();
     for (package, part) in CRATES {
@@ -81,12 +80,12 @@ const RENEW: &str = "if that is meant, `cargo xtask api --renew`, and a line in 
 /// Has rustdoc write down all libraries for programs; the folder where that is. With the features that the gate's documents have, so
 /// that both need the same of the libraries.
 fn document() -> Result<PathBuf> {
-    let target = crate::workspace::target_dir();
+    let target = xtask::workspace::target_dir();
     let rustdoc = target.join("tmp/rustdoc-for-programs");
     fs::create_dir_all(target.join("tmp"))?;
     fs::write(&rustdoc, RUSTDOC)?;
     fs::set_permissions(&rustdoc, fs::Permissions::from_mode(0o755))?;
-    let mut doc = crate::programs::cargo();
+    let mut doc = xtask::workspace::cargo();
     doc.args(["doc", "--workspace", "--all-features", "--no-deps", "--lib"]);
     doc.env("RUSTDOC", rustdoc).env("RUSTDOCFLAGS", "-Zunstable-options --output-format=json");
     run_quietly(&mut doc)?;

@@ -73,7 +73,7 @@ fn chosen(options: &Options, workspace: &Workspace) -> Result<BTreeSet<String>> 
 
 /// A cargo command for these crates.
 fn on(crates: &BTreeSet<String>, arguments: &[&str]) -> Command {
-    let mut command = crate::programs::cargo();
+    let mut command = xtask::workspace::cargo();
     command.arg(arguments[0]);
     for name in crates {
         command.args(["--package", name]);
@@ -92,7 +92,7 @@ fn tests(crates: &BTreeSet<String>) -> Command {
 
 /// Runs the commands of the READMEs in the crates' folders, and of their documents.
 fn readmes(workspace: &Workspace, crates: &BTreeSet<String>) -> Result<()> {
-    let mut build = crate::programs::cargo();
+    let mut build = xtask::workspace::cargo();
     build.arg("everything");
     crate::ci::gate("programs", build)?;
     for name in crates {

@@ -129,7 +129,7 @@ impl Gates<'_> {
 
     /// Gates that call the programs that the tests have built, with http-server's features beside its defaults: HTTP/3, too.
     fn programs(&self) -> Result<()> {
-        let programs = crate::workspace::target_dir().join("debug");
+        let programs = xtask::workspace::target_dir().join("debug");
         let task = |arguments: &[&str]| {
             let mut task = self.xtask.task(arguments);
             task.arg("--programs").arg(&programs);
@@ -140,7 +140,7 @@ impl Gates<'_> {
         // Also by the peers that the tests have fetched.
         print_lines(&self.alone("readme", || {
             let mut readme = task(&["readme"]);
-            readme.arg("--redis-server").arg(crate::workspace::shipped_server());
+            readme.arg("--redis-server").arg(xtask::workspace::shipped_server());
             readme
         })?);
         // Its links outside are for people who ask for them.
@@ -196,14 +196,14 @@ fn told(outputs: &[String]) {
 /// Kills and cuts under clients that keep account.
 fn failovers(xtask: &Xtask) -> Command {
     let mut failovers = xtask.task(&["failovers", "--ours-only", "--rounds", "1", "--only", "kill,cut", "--ours"]);
-    failovers.arg(crate::workspace::target_dir().join("debug/redis-server"));
+    failovers.arg(xtask::workspace::target_dir().join("debug/redis-server"));
     failovers
 }
 
 /// Gates that compute for long, the longest first.
 fn computations(xtask: &Xtask) -> Vec<Gate> {
     let simulations =
-        ["test", "--profile", crate::workspace::SHIPPED, "--package", "redis-server", "--lib", "--", "--ignored"];
+        ["test", "--profile", xtask::workspace::SHIPPED, "--package", "redis-server", "--lib", "--", "--ignored"];
     let mut simulations = cargo(&[&simulations[..], &SIMULATIONS].concat());
     simulations.env("PACKETS", "10000000");
     let applications = [
@@ -230,7 +230,7 @@ fn computations(xtask: &Xtask) -> Vec<Gate> {
 /// The same, with what others leave of the processors.
 fn giving_way(command: &Command) -> Command {
     let mut nice = Command::new("nice");
-    nice.args(["-n", "19"]).arg(command.get_program()).args(command.get_args()).current_dir(crate::workspace::root());
+    nice.args(["-n", "19"]).arg(command.get_program()).args(command.get_args()).current_dir(xtask::workspace::root());
     command.get_envs().for_each(|(name, value)| match value {
         Some(value) => _ = nice.env(name, value),
         None => _ = nice.env_remove(name),
@@ -333,7 +333,7 @@ fn joined<const RUNS: usize>(runs: [Output; RUNS]) -> Output {
 /// Random commands to ours and a genuine server, where one is installed.
 fn differ(xtask: &Xtask, full: bool) -> Result<Option<Gate>> {
     if Command::new("redis-server").arg("--version").output().is_err() {
-        if crate::workspace::requires_peers() {
+        if xtask::workspace::requires_peers() {
             bail!("REQUIRE_PEERS=1, and no redis-server is installed to compare with");
         }
         println!("skipped: random commands (no redis-server is installed to compare with)");
@@ -359,7 +359,7 @@ impl Fuzzer {
         }
         let list = Self::cargo().arg("list").output().ok().filter(|output| output.status.success());
         let Some(list) = list else {
-            if crate::workspace::requires_peers() && !options.list {
+            if xtask::workspace::requires_peers() && !options.list {
                 bail!("REQUIRE_PEERS=1, and no nightly Rust with cargo-fuzz is installed to build the fuzz targets");
             }
             println!("skipped: fuzz targets (nightly Rust with cargo-fuzz is not installed)");
@@ -371,7 +371,7 @@ impl Fuzzer {
 
     fn cargo() -> Command {
         let mut command = Command::new("cargo");
-        command.args(["+nightly", "fuzz"]).current_dir(crate::workspace::root());
+        command.args(["+nightly", "fuzz"]).current_dir(xtask::workspace::root());
         command
     }
 
@@ -382,7 +382,7 @@ impl Fuzzer {
 
     /// A folder apart from that of developers' builds, which have lines of sources.
     fn folder() -> PathBuf {
-        crate::workspace::target_dir().join("fuzz")
+        xtask::workspace::target_dir().join("fuzz")
     }
 
     /// Builds all targets without lines of sources for debuggers, which are most of them: a panic says where it was without, and `cargo
@@ -403,7 +403,7 @@ impl Fuzzer {
     fn runs(&self, options: &Options) -> Result<Vec<Gate>> {
         let built = Self::folder().join(Self::host()).join("release");
         let run = |target: &String| {
-            let folder = |name: &str| crate::workspace::root().join("fuzz").join(name).join(target);
+            let folder = |name: &str| xtask::workspace::root().join("fuzz").join(name).join(target);
             let (corpus, artifacts) = (folder("corpus"), folder("artifacts"));
             fs::create_dir_all(&corpus)?;
             fs::create_dir_all(&artifacts)?;
@@ -414,7 +414,7 @@ impl Fuzzer {
             if !options.full {
                 run.args(["-seed=1", FUZZ_RUNS]);
             }
-            run.arg(corpus).current_dir(crate::workspace::root()).env("ASAN_OPTIONS", "detect_odr_violation=0");
+            run.arg(corpus).current_dir(xtask::workspace::root()).env("ASAN_OPTIONS", "detect_odr_violation=0");
             Ok((format!("fuzz-{target}"), run))
         };
         self.targets.iter().map(run).collect()
@@ -427,13 +427,13 @@ struct Xtask(PathBuf);
 impl Xtask {
     fn task(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(&self.0);
-        command.args(arguments).current_dir(crate::workspace::root());
+        command.args(arguments).current_dir(xtask::workspace::root());
         command
     }
 }
 
 fn cargo(arguments: &[&str]) -> Command {
-    let mut command = crate::programs::cargo();
+    let mut command = xtask::workspace::cargo();
     command.args(arguments);
     command
 }
@@ -459,7 +459,7 @@ fn judge(name: &str, command: &Command, output: &Output, start: Instant) -> Resu
         eprint!("{}", String::from_utf8_lossy(&output.stderr));
         // The end of the output shows the panic, and whether the machine was the cause.
         panics(&text).iter().for_each(|panic| eprintln!("{panic}"));
-        let free = [crate::workspace::target_dir(), env::temp_dir()].map(|folder| free_megabytes(&folder));
+        let free = [xtask::workspace::target_dir(), env::temp_dir()].map(|folder| free_megabytes(&folder));
         bail!("{name}: {command:?} failed ({}); MB free for target/ and temporary files: {free:?}", output.status);
     }
     println!("ok: {name} ({} s)", start.elapsed().as_secs());
@@ -529,7 +529,7 @@ mod tests {
         };
         assert_eq!(gates(&[]), Ok(Vec::new()));
         assert_eq!(gates(&["printf a", "printf b", "printf c"]), Ok(["a", "b", "c"].map(str::to_owned).to_vec()));
-        let folder = crate::workspace::target_dir().join("tmp/beside");
+        let folder = xtask::workspace::target_dir().join("tmp/beside");
         fs::create_dir_all(&folder).unwrap();
         let (first, second, never) = (folder.join("first"), folder.join("second"), folder.join("never"));
         [&first, &second, &never].into_iter().for_each(|file| _ = fs::remove_file(file));
@@ -551,7 +551,7 @@ mod tests {
             command.args(["-c", &script]);
             (script, command)
         };
-        let folder = crate::workspace::target_dir().join("tmp/lanes");
+        let folder = xtask::workspace::target_dir().join("tmp/lanes");
         let _ = fs::remove_dir_all(&folder);
         fs::create_dir_all(&folder).unwrap();
         // The first of a lane waits for the second of the other, which could not come before it in one queue.

@@ -11,9 +11,9 @@ use clap::Args;
 use loadgen::output::html::standing_alone;
 use loadgen::output::svg::{Anchor, Svg};
 use serde::{Deserialize, Serialize};
+use xtask::process::run_quietly;
+use xtask::workspace::cargo;
 
-use crate::process::run_quietly;
-use crate::programs::cargo;
 use crate::record;
 
 /// Options of `cargo xtask clusters`.
@@ -85,7 +85,7 @@ fn measure(options: &Options, nodes: usize) -> Result<Row> {
         Some(tests) => Command::new(tests),
         None => {
             let mut command = cargo();
-            command.args(["test", "--profile", crate::workspace::SHIPPED, "--package", "redis-server", "--lib", "--"]);
+            command.args(["test", "--profile", xtask::workspace::SHIPPED, "--package", "redis-server", "--lib", "--"]);
             command
         }
     };

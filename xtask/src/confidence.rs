@@ -63,16 +63,16 @@ struct Outcome {
 pub(crate) fn run(options: &Options) -> Result<()> {
     ensure!(options.runs > 0, "--runs 0: expected at least one run");
     build()?;
-    let folder = crate::workspace::target_dir().join("confidence");
+    let folder = xtask::workspace::target_dir().join("confidence");
     fs::create_dir_all(&folder)?;
     let (mut runs, mut rounds) = (Vec::new(), 0);
     for number in 1..=options.runs {
         let path = folder.join(format!("{number}.jsonl"));
         let _ = fs::remove_file(&path);
-        let mut compare = Command::new(crate::workspace::shipped("loadgen"));
+        let mut compare = Command::new(xtask::workspace::shipped("loadgen"));
         compare.args(["compare", "benches/scenarios/confidence.toml", "--output"]).arg(path.with_extension(""));
         compare.args(options.rounds.iter().flat_map(|rounds| ["--rounds".to_owned(), rounds.to_string()]));
-        compare.current_dir(crate::workspace::root()).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        compare.current_dir(xtask::workspace::root()).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
         let status = compare.status().context("cannot start loadgen")?;
         ensure!(status.success(), "run {number}: loadgen compare failed ({status})");
         let record = Record::read(&path)?;
@@ -87,19 +87,19 @@ pub(crate) fn run(options: &Options) -> Result<()> {
         runs.push(run);
     }
     let machine = Machine::this();
-    let outcome = Outcome { date: now(), commit: commit(crate::workspace::root()), machine, rounds, runs };
+    let outcome = Outcome { date: now(), commit: commit(xtask::workspace::root()), machine, rounds, runs };
     print!("{}", written(&outcome));
     if options.record { record::write(RECORD, &[outcome]) } else { Ok(()) }
 }
 
 /// Builds the generator and the server that answers a constant, as they are shipped.
 fn build() -> Result<()> {
-    let mut cargo = crate::programs::cargo();
+    let mut cargo = xtask::workspace::cargo();
     cargo.args([
         "build",
         "--quiet",
         "--profile",
-        crate::workspace::SHIPPED,
+        xtask::workspace::SHIPPED,
         "--package",
         "loadgen",
         "--bin",

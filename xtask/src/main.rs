@@ -25,7 +25,6 @@ mod network;
 mod package;
 mod paths;
 mod persistence;
-mod process;
 mod programs;
 mod readme;
 mod record;
@@ -35,7 +34,6 @@ mod scaling;
 mod suite;
 mod systems;
 mod tidy;
-mod workspace;
 
 use std::process::ExitCode;
 

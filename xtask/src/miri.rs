@@ -50,10 +50,10 @@ pub(crate) struct Options {
 /// With what Miri says of them; when they take too long, and when Miri is missing though peers are required.
 pub(crate) fn run(options: &Options) -> Result<()> {
     let is_there =
-        Command::new("cargo").args(["+nightly", "miri", "--version"]).current_dir(crate::workspace::root()).output();
+        Command::new("cargo").args(["+nightly", "miri", "--version"]).current_dir(xtask::workspace::root()).output();
     if !is_there.is_ok_and(|output| output.status.success()) {
         let remedy = "install it by `rustup component add --toolchain nightly miri rust-src`";
-        ensure!(!crate::workspace::requires_peers(), "REQUIRE_PEERS=1, and nightly Rust has no Miri: {remedy}");
+        ensure!(!xtask::workspace::requires_peers(), "REQUIRE_PEERS=1, and nightly Rust has no Miri: {remedy}");
         println!("skipped: tests under Miri (nightly Rust has none: {remedy})");
         return Ok(());
     }
@@ -61,9 +61,9 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     // A folder of its own, as its compiler and its flags are others.
     let mut miri = Command::new("timeout");
     miri.args([LIMIT, "cargo", "+nightly", "miri", "test", "--package", "redis-server", "--lib", "--"]).args(TESTS);
-    miri.env("CARGO_TARGET_DIR", crate::workspace::target_dir().join("miri")).env_remove("CARGO_BUILD_BUILD_DIR");
+    miri.env("CARGO_TARGET_DIR", xtask::workspace::target_dir().join("miri")).env_remove("CARGO_BUILD_BUILD_DIR");
     miri.env("MIRIFLAGS", format!("{FLAGS} -Zmiri-many-seeds=0..{}", options.seeds))
-        .current_dir(crate::workspace::root());
+        .current_dir(xtask::workspace::root());
     let output = miri.stdin(Stdio::null()).output().context("cannot start `timeout`")?;
     let text = String::from_utf8_lossy(&output.stdout);
     if !output.status.success() {
@@ -109,7 +109,7 @@ mod tests {
         for name in TESTS {
             let (module, prefix) = name.split_once("::tests::").unwrap_or((name, ""));
             let path = module.trim_end_matches("::").replace("::", "/");
-            let source = crate::workspace::root().join("redis-server/src").join(path);
+            let source = xtask::workspace::root().join("redis-server/src").join(path);
             let files = [source.with_extension("rs"), source.join("mod.rs"), source.join("tests.rs")];
             let text: String = files.iter().filter_map(|file| fs::read_to_string(file).ok()).collect();
             let names_a_test = text.split("#[test]").skip(1).any(|behind| behind.contains(&format!("fn {prefix}")));

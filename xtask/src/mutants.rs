@@ -13,8 +13,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail};
 use clap::Args;
 use serde::Deserialize;
-
-use crate::process::run_quietly;
+use xtask::process::run_quietly;
 
 /// The faults.
 const LIST: &str = "xtask/mutants/list.toml";
@@ -69,7 +68,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     let faults: Vec<_> = faults.iter().filter(|fault| fault.is_meant(&options.only)).collect();
     for fault in &faults {
         fault.changed(
-            &fs::read_to_string(crate::workspace::root().join(&fault.file)).with_context(|| fault.file.clone())?,
+            &fs::read_to_string(xtask::workspace::root().join(&fault.file)).with_context(|| fault.file.clone())?,
         )?;
     }
     let tree = Tree::new()?;
@@ -103,7 +102,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
 
 /// The list.
 fn faults() -> Result<Vec<Fault>> {
-    let list = fs::read_to_string(crate::workspace::root().join(LIST))?;
+    let list = fs::read_to_string(xtask::workspace::root().join(LIST))?;
     let List { faults } = toml::from_str(&list).context(LIST)?;
     Ok(faults)
 }
@@ -148,13 +147,13 @@ struct Tree {
 
 impl Tree {
     fn new() -> Result<Self> {
-        let parent = crate::workspace::target_dir().join("mutants");
+        let parent = xtask::workspace::target_dir().join("mutants");
         let tree = Self { folder: parent.join("tree"), target: parent.join("target") };
         let mut list = Command::new("git");
         list.args(["ls-files", "-z", "--cached", "--others", "--exclude-standard"])
-            .current_dir(crate::workspace::root());
+            .current_dir(xtask::workspace::root());
         for name in run_quietly(&mut list)?.split('\0').filter(|name| !name.is_empty()) {
-            let source = crate::workspace::root().join(name);
+            let source = xtask::workspace::root().join(name);
             if source.is_file() {
                 write_if_other(&tree.folder.join(name), &fs::read(source)?)?;
             }
@@ -182,7 +181,7 @@ impl Tree {
             Some(binary) => words.extend(["--test", binary]),
             None => words.push("--lib"),
         }
-        let cargo = crate::programs::cargo();
+        let cargo = xtask::workspace::cargo();
         let mut build = Command::new(cargo.get_program());
         build.args(&words).arg("--no-run");
         run_quietly(self.inside(&mut build)).with_context(|| format!("{} does not compile", fault.name))?;
@@ -217,7 +216,7 @@ mod tests {
     fn every_fault_is_in_its_place() {
         let faults = faults().unwrap();
         for fault in &faults {
-            let text = fs::read_to_string(crate::workspace::root().join(&fault.file)).unwrap();
+            let text = fs::read_to_string(xtask::workspace::root().join(&fault.file)).unwrap();
             let changed = fault.changed(&text).unwrap_or_else(|error| panic!("{error}"));
             assert_ne!(changed, text, "{}", fault.name);
         }
@@ -234,7 +233,7 @@ mod tests {
                 None => format!("{}/src", fault.package),
             };
             let tests =
-                known.entry(folder).or_insert_with_key(|folder| tests_in(&crate::workspace::root().join(folder)));
+                known.entry(folder).or_insert_with_key(|folder| tests_in(&xtask::workspace::root().join(folder)));
             assert!(
                 tests.iter().any(|test| test.contains(&fault.tests)),
                 "{}: no test of {} is called `{}`",

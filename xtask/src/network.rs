@@ -7,19 +7,10 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
-
-use crate::process::run_quietly;
+use xtask::process::run_quietly;
 
 /// How long the kernel may take to make a namespace.
 const PATIENCE: Duration = Duration::from_secs(5);
-
-/// The beginning of a command line that runs a program in a network of its own.
-pub(crate) fn unshare() -> Command {
-    let mut command = Command::new("unshare");
-    let is_root = run_quietly(Command::new("id").arg("-u")).is_ok_and(|id| id.trim() == "0");
-    command.args(if is_root { &["--net"][..] } else { &["--user", "--map-root-user", "--net"] });
-    command
-}
 
 /// A process that keeps a namespace alive, which vanishes with it.
 pub(crate) struct Holder(Child);

@@ -8,8 +8,7 @@ use std::{env, fs};
 use anyhow::{Context, Result, bail};
 use clap::Args;
 use serde::Deserialize;
-
-use crate::process::run_quietly;
+use xtask::process::run_quietly;
 
 /// Crates for others; all others are of use in this workspace alone.
 const CRATES: [&str; 9] = [
@@ -69,13 +68,13 @@ struct Package {
 pub(crate) fn run(options: &Options) -> Result<()> {
     let packages = packages()?;
     let mut faults: Vec<String> = packages.values().flat_map(faults_of_manifest).collect();
-    let folder = crate::workspace::target_dir().join("package");
-    let mut package = crate::programs::cargo();
+    let folder = xtask::workspace::target_dir().join("package");
+    let mut package = xtask::workspace::cargo();
     package.args(["package", "--allow-dirty", "--offline", "--quiet"]);
     package.args(CRATES.iter().flat_map(|name| ["--package", name]));
     if options.build {
         // Built together with what README's crates outside of the workspace need, by the same profile.
-        let target = crate::workspace::target_dir().join("tmp/outside-target");
+        let target = xtask::workspace::target_dir().join("tmp/outside-target");
         package.env("CARGO_PROFILE_DEV_DEBUG", "0").env("CARGO_BUILD_BUILD_DIR", &target);
         forget(&cargo_home()?.join("registry/src"), &target.join("debug/.fingerprint"))?;
     } else {
@@ -137,7 +136,7 @@ fn entries(folder: &Path) -> Result<Vec<(String, PathBuf)>> {
 }
 
 fn packages() -> Result<BTreeMap<String, Package>> {
-    let mut metadata = crate::programs::cargo();
+    let mut metadata = xtask::workspace::cargo();
     let output = metadata.args(["metadata", "--no-deps", "--format-version", "1", "--offline"]).output()?;
     let metadata: Metadata = serde_json::from_slice(&output.stdout).context("cargo metadata")?;
     let ours = metadata.packages.into_iter().filter(|package| CRATES.contains(&package.name.as_str()));
@@ -175,7 +174,7 @@ fn faults_of_tarball(tarball: &Path, package: &Package) -> Result<Vec<String>> {
     faults.extend(missing.map(|file| format!("{name}: has no {file}")));
     for file in LICENSES.iter().filter(|file| list.contains(**file)) {
         let text = run_quietly(Command::new("tar").arg("xzOf").arg(tarball).arg(format!("{top}/{file}")))?;
-        if text != fs::read_to_string(crate::workspace::root().join(file))? {
+        if text != fs::read_to_string(xtask::workspace::root().join(file))? {
             faults.push(format!("{name}: {file} is not the workspace's"));
         }
     }

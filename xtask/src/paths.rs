@@ -32,15 +32,15 @@ pub(crate) struct Options {
 /// # Errors
 /// When valgrind is missing though peers are required, a path runs wrongly, or one has grown by more than [`TOLERANCE`].
 pub(crate) fn run(options: &Options) -> Result<()> {
-    crate::process::run_quietly(
-        crate::programs::cargo().args(["build", "--profile", crate::workspace::SHIPPED]).args(PROGRAMS),
+    xtask::process::run_quietly(
+        xtask::workspace::cargo().args(["build", "--profile", xtask::workspace::SHIPPED]).args(PROGRAMS),
     )?;
     if Command::new("valgrind").arg("--version").output().is_err() {
         ensure!(std::env::var_os("REQUIRE_PEERS").is_none(), "valgrind is not installed");
         println!("skipped: instructions of hot paths (valgrind is not installed)");
         return Ok(());
     }
-    let program = crate::workspace::shipped("turns");
+    let program = xtask::workspace::shipped("turns");
     let list = Command::new(&program).output().context("the paths cannot be listed")?;
     let list = String::from_utf8(list.stdout)?;
     let counts = list
@@ -97,7 +97,7 @@ fn executed(program: &Path, name: &str, turns: u64) -> Result<u64> {
 }
 
 fn baseline_path() -> PathBuf {
-    crate::workspace::root().join("xtask/record/paths.txt")
+    xtask::workspace::root().join("xtask/record/paths.txt")
 }
 
 fn baseline_text(counts: &[(&str, u64)]) -> String {

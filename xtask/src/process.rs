@@ -17,7 +17,7 @@ const START_LIMIT: Duration = Duration::from_secs(30);
 const TICKS_PER_SECOND: f64 = 100.0;
 
 /// A running server; dropping it ends the process and removes its folder.
-pub(crate) struct Server {
+pub struct Server {
     child: Child,
     port: u16,
     folder: PathBuf,
@@ -28,7 +28,7 @@ impl Server {
     ///
     /// # Errors
     /// When the process cannot be started, ends early, or stays silent for too long.
-    pub(crate) fn start(command: &[String], port: u16, parent: &Path) -> Result<Self> {
+    pub fn start(command: &[String], port: u16, parent: &Path) -> Result<Self> {
         Self::start_when(answers, command, port, parent)
     }
 
@@ -36,7 +36,7 @@ impl Server {
     ///
     /// # Errors
     /// As [`Server::start`].
-    pub(crate) fn start_when(is_ready: fn(u16) -> bool, command: &[String], port: u16, parent: &Path) -> Result<Self> {
+    pub fn start_when(is_ready: fn(u16) -> bool, command: &[String], port: u16, parent: &Path) -> Result<Self> {
         let folder = parent.join(format!("server-{port}"));
         fs::create_dir_all(&folder)?;
         let child = spawn(command, &folder)?;
@@ -49,7 +49,7 @@ impl Server {
     ///
     /// # Errors
     /// As [`Server::start`].
-    pub(crate) fn start_again(&mut self, command: &[String], port: u16) -> Result<()> {
+    pub fn start_again(&mut self, command: &[String], port: u16) -> Result<()> {
         let deadline = Instant::now() + START_LIMIT;
         while self.child.try_wait()?.is_none() {
             if Instant::now() > deadline {
@@ -76,28 +76,28 @@ impl Server {
     }
 
     /// The port that it listens on.
-    pub(crate) fn port(&self) -> u16 {
+    pub fn port(&self) -> u16 {
         self.port
     }
 
     /// The folder in which it runs, with its output in the file `log`.
-    pub(crate) fn folder(&self) -> &Path {
+    pub fn folder(&self) -> &Path {
         &self.folder
     }
 
     /// The process id.
-    pub(crate) fn pid(&self) -> u32 {
+    pub fn pid(&self) -> u32 {
         self.child.id()
     }
 
     /// User and system CPU time of all its threads so far, in seconds.
-    pub(crate) fn cpu_seconds(&self) -> Result<f64> {
+    pub fn cpu_seconds(&self) -> Result<f64> {
         let fields = stat_fields(&format!("/proc/{}/stat", self.pid()))?;
         Ok((fields[UTIME] + fields[UTIME + 1]) / TICKS_PER_SECOND)
     }
 
     /// User and system CPU time of each of its threads so far, in seconds, in the order of their numbers.
-    pub(crate) fn threads_cpu_seconds(&self) -> Result<Vec<f64>> {
+    pub fn threads_cpu_seconds(&self) -> Result<Vec<f64>> {
         let folder = format!("/proc/{}/task", self.pid());
         let names = fs::read_dir(&folder)?.map(|entry| Ok(entry?.file_name().to_string_lossy().parse()?));
         let mut threads = names.collect::<Result<Vec<u32>>>()?;
@@ -110,17 +110,17 @@ impl Server {
     }
 
     /// Resident memory in bytes (`VmRSS`).
-    pub(crate) fn resident_bytes(&self) -> Result<u64> {
+    pub fn resident_bytes(&self) -> Result<u64> {
         self.status_bytes("VmRSS:")
     }
 
     /// The most that it was since [`Server::forget_peak`] in bytes (`VmHWM`).
-    pub(crate) fn peak_bytes(&self) -> Result<u64> {
+    pub fn peak_bytes(&self) -> Result<u64> {
         self.status_bytes("VmHWM:")
     }
 
     /// Resident memory counts from now on for [`Server::peak_bytes`] (proc(5), `clear_refs`).
-    pub(crate) fn forget_peak(&self) -> Result<()> {
+    pub fn forget_peak(&self) -> Result<()> {
         fs::write(format!("/proc/{}/clear_refs", self.pid()), "5").context("the peak of memory cannot be reset")
     }
 
@@ -164,7 +164,7 @@ fn stat_fields(path: &str) -> Result<Vec<f64>> {
 }
 
 /// Whether a server on this port of the loopback interface answers PING.
-pub(crate) fn answers(port: u16) -> bool {
+pub fn answers(port: u16) -> bool {
     let ping = || -> std::io::Result<bool> {
         let mut stream = TcpStream::connect(("127.0.0.1", port))?;
         stream.set_read_timeout(Some(Duration::from_secs(5)))?;
@@ -177,7 +177,7 @@ pub(crate) fn answers(port: u16) -> bool {
 }
 
 /// The words of a command line. Paths become absolute, because servers run in folders of their own.
-pub(crate) fn words(command: &str) -> Vec<String> {
+pub fn words(command: &str) -> Vec<String> {
     let whole = |word: &str| fs::canonicalize(word).map_or_else(|_| word.to_owned(), |path| path.display().to_string());
     command.split_whitespace().map(whole).collect()
 }
@@ -186,11 +186,19 @@ pub(crate) fn words(command: &str) -> Vec<String> {
 ///
 /// # Errors
 /// When it cannot be started or fails; the error holds its whole output.
-pub(crate) fn run_quietly(command: &mut Command) -> Result<String> {
+pub fn run_quietly(command: &mut Command) -> Result<String> {
     let output = command.stdin(Stdio::null()).output().with_context(|| format!("cannot start {command:?}"))?;
     let text = format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
     if !output.status.success() {
         bail!("{command:?} failed ({}):\n{text}", output.status);
     }
     Ok(text)
+}
+
+/// The beginning of a command line that runs a program in a network of its own.
+pub fn unshare() -> Command {
+    let mut command = Command::new("unshare");
+    let is_root = run_quietly(Command::new("id").arg("-u")).is_ok_and(|id| id.trim() == "0");
+    command.args(if is_root { &["--net"][..] } else { &["--user", "--map-root-user", "--net"] });
+    command
 }

@@ -1,14 +1,13 @@
 //! The programs that are measured: ours, built as they are shipped, and peers, by `benches/peers/install`.
 
-use std::env;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context, Result};
 use serde_json::Value;
-
-use crate::process::run_quietly;
+use xtask::process::run_quietly;
+use xtask::workspace::cargo;
 
 /// The options of a comparison of redis-server with a genuine one, under loadgen's load.
 #[derive(clap::Args)]
@@ -54,22 +53,6 @@ pub(crate) fn result_of(loadgen: &mut Command, folder: &Path) -> Result<Value> {
     Ok(result)
 }
 
-/// The cargo that runs this program, in the workspace, as its users call it. Without the variables that `cargo run` sets: build scripts
-/// look at them (ring's does), and would build half of the libraries anew whenever the caller has changed.
-pub(crate) fn cargo() -> Command {
-    let mut command = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
-    for (name, _) in env::vars_os() {
-        if name.to_str().is_some_and(|name| SET_BY_RUN.iter().any(|set| name.starts_with(set))) {
-            command.env_remove(name);
-        }
-    }
-    command.current_dir(crate::workspace::root());
-    command
-}
-
-/// How the names of variables begin that `cargo run` sets for the program.
-const SET_BY_RUN: [&str; 2] = ["CARGO_MANIFEST_", "CARGO_PKG_"];
-
 /// Builds a server of ours, whose program is named like its package; where it is.
 ///
 /// # Errors
@@ -84,9 +67,9 @@ pub(crate) fn ours(package: &str) -> Result<PathBuf> {
 /// When it cannot be built.
 pub(crate) fn ours_with(package: &str, features: &[&str]) -> Result<PathBuf> {
     let mut build = cargo();
-    build.args(["build", "--quiet", "--profile", crate::workspace::SHIPPED, "--package", package, "--bin", package]);
+    build.args(["build", "--quiet", "--profile", xtask::workspace::SHIPPED, "--package", package, "--bin", package]);
     run_quietly(build.args(["--features", &features.join(",")]))?;
-    Ok(crate::workspace::shipped(package))
+    Ok(xtask::workspace::shipped(package))
 }
 
 /// Builds or fetches a peer; where it is.
@@ -94,9 +77,9 @@ pub(crate) fn ours_with(package: &str, features: &[&str]) -> Result<PathBuf> {
 /// # Errors
 /// When it cannot be had; the text says why.
 pub(crate) fn peer(name: &str) -> Result<PathBuf> {
-    run_quietly(Command::new(crate::workspace::root().join("benches/peers/install")).arg(name))?;
+    run_quietly(Command::new(xtask::workspace::root().join("benches/peers/install")).arg(name))?;
     // The script knows its own place, and no other target folder.
-    let program = crate::workspace::root().join("target/peers/bin").join(name);
+    let program = xtask::workspace::root().join("target/peers/bin").join(name);
     // Measured is the program itself, and not a link to it.
     program.canonicalize().with_context(|| program.display().to_string())
 }

@@ -9,7 +9,7 @@ use serde::de::DeserializeOwned;
 
 /// A file of the folder of records.
 pub(crate) fn path(name: &str) -> PathBuf {
-    crate::workspace::root().join("benches/record").join(name)
+    xtask::workspace::root().join("benches/record").join(name)
 }
 
 /// A record's rows; none where it is not there.

@@ -14,11 +14,11 @@ use anyhow::{Context, Result, ensure};
 use loadgen::compare::Machine;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use xtask::process::{Server, run_quietly};
 
 use crate::compare::stats::{median, paired_ratio};
 use crate::failovers::client::{Reply, ask};
 use crate::isolation::Client;
-use crate::process::{Server, run_quietly};
 use crate::programs::{Compared, result_of};
 use crate::record;
 
@@ -143,7 +143,7 @@ impl Figures {
     }
 
     fn rows(self) -> Vec<Row> {
-        let commit = loadgen::compare::commit(crate::workspace::root());
+        let commit = loadgen::compare::commit(xtask::workspace::root());
         let row = |(name, ours, genuine)| Row { name, ours, genuine, machine: Machine::this(), commit: commit.clone() };
         self.0.into_iter().map(row).collect()
     }
@@ -220,7 +220,7 @@ impl Pair {
             command.extend(crate::compare::memory_only(port));
             let timeout = ["--cluster-enabled", "yes", "--cluster-node-timeout", "5000", "--cluster-port"];
             command.extend(timeout.into_iter().map(str::to_owned).chain([bus.to_string()]));
-            Ok((Server::start(&command, port, &crate::workspace::target_dir().join("reshard"))?, bus))
+            Ok((Server::start(&command, port, &xtask::workspace::target_dir().join("reshard"))?, bus))
         };
         let [(first, _), (second, bus)] = [start()?, start()?];
         let is_ok = |server: &Server, line: &str| -> Result<()> {

@@ -16,11 +16,11 @@ use std::time::{Duration, Instant};
 use anyhow::{Result, bail, ensure};
 use loadgen::compare::Machine;
 use serde::{Deserialize, Serialize};
+use xtask::process::Server;
 
 use crate::compare::stats::{median, paired_ratio};
 use crate::isolation::Client;
 use crate::load::xorshift;
-use crate::process::Server;
 use crate::record;
 
 /// In the folder of records.
@@ -108,7 +108,7 @@ struct Row {
 /// A server or the generator cannot be started, or fails.
 pub(crate) fn run(options: &Options) -> Result<()> {
     let ours = options.ours.clone().map_or_else(|| crate::programs::ours("redis-server"), Ok)?;
-    let (mut rows, commit) = (Vec::new(), loadgen::compare::commit(crate::workspace::root()));
+    let (mut rows, commit) = (Vec::new(), loadgen::compare::commit(xtask::workspace::root()));
     let is_wanted = |idler: &&Idler| options.only.as_ref().is_none_or(|only| idler.name.contains(only.as_str()));
     for idler in IDLERS.iter().filter(is_wanted) {
         for depth in DEPTHS {
@@ -197,7 +197,7 @@ fn measure(options: &Options, idler: &Idler, depth: usize, workers: usize, ours:
     let program = std::path::absolute(ours)?.display().to_string();
     let mut command = vec![program, "--workers".to_owned(), workers.to_string()];
     command.extend(crate::compare::memory_only(port));
-    let server = Server::start(&command, port, &crate::workspace::target_dir().join("scaling"))?;
+    let server = Server::start(&command, port, &xtask::workspace::target_dir().join("scaling"))?;
     let mut client = Client::connect(port)?;
     client.ask(&["SET", "looked-at", &"x".repeat(LOOKED_AT)])?;
     client.each("SET", KEYS as usize, |key| vec![name(key as u64).into_bytes(), vec![b'x'; VALUE]])?;

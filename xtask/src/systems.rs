@@ -6,8 +6,7 @@ use std::process::Command;
 
 use anyhow::{Context, Result};
 use clap::Args;
-
-use crate::process::run_quietly;
+use xtask::process::run_quietly;
 
 /// Targets, and the features of the `echonet` command that are checked for each. TLS of `mqtt` (ring) takes a C compiler for the target.
 const SYSTEMS: [(&str, &str); 2] = [("x86_64-pc-windows-gnu", "web"), ("aarch64-apple-darwin", "serial,web")];
@@ -71,19 +70,19 @@ pub(crate) fn run(options: &Options) -> Result<()> {
 
 /// Cargo with a folder and flags of its own, so that the workspace's is neither locked nor built anew.
 fn cargo(folder: &str, flags: &str) -> Command {
-    let mut command = crate::programs::cargo();
-    command.env("CARGO_TARGET_DIR", crate::workspace::target_dir().join(folder)).env_remove("CARGO_BUILD_BUILD_DIR");
+    let mut command = xtask::workspace::cargo();
+    command.env("CARGO_TARGET_DIR", xtask::workspace::target_dir().join(folder)).env_remove("CARGO_BUILD_BUILD_DIR");
     command.env("RUSTFLAGS", flags).env_remove("CARGO_ENCODED_RUSTFLAGS");
     // Nothing here is built again after a change: the files for that would be half of the folder.
     command.env("CARGO_INCREMENTAL", "0");
-    command.current_dir(crate::workspace::root().join("echonet-lite"));
+    command.current_dir(xtask::workspace::root().join("echonet-lite"));
     command
 }
 
 /// Whether the workspace's compiler can build for a target.
 fn has_standard_library(target: &str) -> bool {
     let mut rustc = Command::new("rustc");
-    rustc.args(["--print", "target-libdir", "--target", target]).current_dir(crate::workspace::root());
+    rustc.args(["--print", "target-libdir", "--target", target]).current_dir(xtask::workspace::root());
     let output = rustc.output().ok().filter(|output| output.status.success());
     output.is_some_and(|output| Path::new(String::from_utf8_lossy(&output.stdout).trim()).exists())
 }

@@ -13,9 +13,9 @@ use std::path::Path;
 use std::process::Command;
 
 use anyhow::{Result, bail};
+use xtask::process::run_quietly;
 
 use crate::links::links;
-use crate::process::run_quietly;
 use rooms::House;
 use source::{is_test, is_word, without_tests};
 
@@ -103,7 +103,7 @@ const MACHINE_PATHS: &[&str] =
 /// # Errors
 /// When a rule is broken; each breach is printed on a line of its own.
 pub(crate) fn run() -> Result<()> {
-    let tree = Tree::read(crate::workspace::root())?;
+    let tree = Tree::read(xtask::workspace::root())?;
     let breaches = tree.breaches();
     for breach in &breaches {
         eprintln!("{breach}");
@@ -394,7 +394,7 @@ mod tests {
 
     #[test]
     fn the_workspace_itself_is_tidy() {
-        let tree = Tree::read(crate::workspace::root()).unwrap();
+        let tree = Tree::read(xtask::workspace::root()).unwrap();
         assert_eq!(tree.breaches(), Vec::<String>::new());
     }
 }

@@ -26,11 +26,11 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 use clap::Args;
+use xtask::process::Server;
 
 use self::attacker::{Attack, Row};
 use self::honest::{Honest, Speech};
 use crate::compare::stats::median;
-use crate::process::Server;
 
 /// Options of `cargo xtask attacks`.
 #[derive(Args)]
@@ -271,8 +271,8 @@ struct Setting {
 
 impl Setting {
     fn new(programs: Option<&Path>) -> Result<Self> {
-        let programs = programs.map_or_else(|| Ok(crate::workspace::shipped("")), Path::canonicalize)?;
-        let folder = crate::workspace::target_dir().join("attacks");
+        let programs = programs.map_or_else(|| Ok(xtask::workspace::shipped("")), Path::canonicalize)?;
+        let folder = xtask::workspace::target_dir().join("attacks");
         let root = folder.join("root");
         fs::create_dir_all(&root)?;
         fs::write(root.join("big"), vec![b'x'; 64 * 1024 * 1024])?;

@@ -4,8 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
-
-use crate::process::run_quietly;
+use xtask::process::run_quietly;
 
 /// The target of the light: Cortex-M4 and M7 with floating-point unit.
 const TARGET: &str = "thumbv7em-none-eabihf";
@@ -69,7 +68,7 @@ impl Toolchain {
     /// # Errors
     /// With the compiler's output.
     pub(super) fn build(&self, binary: &Binary) -> Result<PathBuf> {
-        let folder = crate::workspace::root().join("echonet-lite/examples-bare/light-node");
+        let folder = xtask::workspace::root().join("echonet-lite/examples-bare/light-node");
         let mut command = self.cargo();
         command.args(["build", "--release", "--target", TARGET, "--bin", binary.name]).args(binary.features);
         command.current_dir(folder);
@@ -94,7 +93,7 @@ impl Toolchain {
                 "--features",
                 "skstack,serde,defmt",
             ]);
-            command.args(["--target", target]).current_dir(crate::workspace::root());
+            command.args(["--target", target]).current_dir(xtask::workspace::root());
             self.finish(command)
         };
         check(TARGET, "build")?;
@@ -130,7 +129,7 @@ impl Toolchain {
 
 /// Apart from the workspace's, which is locked while a test of the workspace builds here.
 pub(super) fn target_dir() -> PathBuf {
-    crate::workspace::target_dir().join("bare")
+    xtask::workspace::target_dir().join("bare")
 }
 
 /// The linker that rustup brings with every toolchain; Debian's compiler has none for this target.
@@ -141,6 +140,6 @@ fn linker() -> Option<PathBuf> {
 
 /// The answer of the workspace's compiler.
 fn ask_rustc(arguments: &[&str]) -> Option<String> {
-    let output = Command::new("rustc").args(arguments).current_dir(crate::workspace::root()).output().ok()?;
+    let output = Command::new("rustc").args(arguments).current_dir(xtask::workspace::root()).output().ok()?;
     output.status.success().then(|| String::from_utf8_lossy(&output.stdout).trim().to_owned())
 }

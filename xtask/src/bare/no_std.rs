@@ -6,9 +6,9 @@ use std::path::Path;
 use anyhow::{Context, Result, ensure};
 use object::read::archive::ArchiveFile;
 use object::{Object, ObjectSymbol};
+use xtask::process::run_quietly;
 
 use super::size::crate_of;
-use crate::process::run_quietly;
 
 /// Builds the library for this machine and looks at what it would link.
 ///
@@ -16,7 +16,7 @@ use crate::process::run_quietly;
 /// When it depends on anything but `core`.
 pub(super) fn check() -> Result<()> {
     let cargo = |arguments: &[&str]| {
-        let mut command = crate::programs::cargo();
+        let mut command = xtask::workspace::cargo();
         command.args(arguments).args(["--package", "echonet-lite", "--no-default-features"]);
         command.env("CARGO_TARGET_DIR", super::build::target_dir());
         run_quietly(&mut command)

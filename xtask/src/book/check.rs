@@ -79,7 +79,7 @@ mod tests {
 
     #[test]
     fn each_kind_of_broken_link_is_found() {
-        let book = crate::workspace::target_dir().join("tmp/book-check");
+        let book = xtask::workspace::target_dir().join("tmp/book-check");
         fs::create_dir_all(book.join("docs")).unwrap();
         fs::write(book.join("docs/b.html"), "<h2 id=\"top\">Top</h2>").unwrap();
         fs::write(book.join("list.txt"), "").unwrap();

@@ -5,9 +5,9 @@ use std::path::Path;
 use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
+use xtask::process::run_quietly;
 
 use super::table::row;
-use crate::process::run_quietly;
 
 /// Commands of other servers: area, a way without them, names.
 const ELSEWHERE: &str = include_str!("../../record/commands-elsewhere.txt");

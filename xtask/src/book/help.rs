@@ -5,9 +5,9 @@ use std::path::Path;
 use std::process::Command;
 
 use anyhow::{Context, Result};
+use xtask::process::run_quietly;
 
 use super::table::row;
-use crate::process::run_quietly;
 
 /// The help of programs, and of their subcommands, each below a heading.
 pub(super) fn options(programs: &[&Path]) -> Result<String> {

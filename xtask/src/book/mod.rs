@@ -16,9 +16,9 @@ use std::process::Command;
 
 use anyhow::{Context, Result, bail};
 use clap::Args;
+use xtask::process::run_quietly;
 
 use self::source::Source;
-use crate::process::run_quietly;
 
 /// How to install mdBook, of the version that `docs/book.toml` is written for. Even without optimisation it makes the book in two seconds of
 /// processor time. As a library it would add most of its 123 crates to every build of xtask.
@@ -46,19 +46,19 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     if let Some(programs) = &options.programs {
         reference::run(programs, options.renew)?;
     } else if options.renew {
-        run_quietly(crate::programs::cargo().arg("everything"))?;
-        reference::run(&crate::workspace::target_dir().join("debug"), true)?;
+        run_quietly(xtask::workspace::cargo().arg("everything"))?;
+        reference::run(&xtask::workspace::target_dir().join("debug"), true)?;
     }
     if run_quietly(Command::new("mdbook").arg("--version")).is_err() {
-        if crate::workspace::requires_peers() {
+        if xtask::workspace::requires_peers() {
             bail!("REQUIRE_PEERS=1, and no mdbook is installed: {INSTALL}");
         }
         println!("skipped: book (mdbook is not installed: {INSTALL})");
         return Ok(());
     }
-    let source = Source::read(crate::workspace::root())?;
+    let source = Source::read(xtask::workspace::root())?;
     let (folder, book) =
-        (crate::workspace::target_dir().join("book-source"), crate::workspace::target_dir().join("book"));
+        (xtask::workspace::target_dir().join("book-source"), xtask::workspace::target_dir().join("book"));
     source.write(&folder)?;
     fs::create_dir_all(&book)?;
     // A relative folder would begin at that of the source.

@@ -7,9 +7,9 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context, Result, bail};
+use xtask::process::run_quietly;
 
 use crate::links::links;
-use crate::process::run_quietly;
 
 const SUMMARY: &str = "docs/SUMMARY.md";
 

@@ -6,8 +6,7 @@ use std::process::Command;
 
 use anyhow::{Context, Result};
 use serde::Deserialize;
-
-use crate::process::run_quietly;
+use xtask::process::run_quietly;
 
 /// Files of the workspace's root, and folders, that all crates are built by.
 const SHARED: [&str; 6] = ["Cargo.toml", "Cargo.lock", "rust-toolchain.toml", "clippy.toml", "rustfmt.toml", ".cargo/"];
@@ -59,12 +58,12 @@ impl Workspace {
     /// # Errors
     /// A manifest that cargo cannot read.
     pub(super) fn read() -> Result<Self> {
-        let mut metadata = crate::programs::cargo();
+        let mut metadata = xtask::workspace::cargo();
         metadata.args(["metadata", "--no-deps", "--format-version", "1", "--offline"]);
         let metadata: Metadata = serde_json::from_str(&run_quietly(&mut metadata)?).context("cargo metadata")?;
         let crates = metadata.packages.into_iter().map(|package| {
             let folder = Path::new(&package.manifest_path).parent().context("a manifest without a folder")?;
-            let folder = folder.strip_prefix(crate::workspace::root())?.display().to_string();
+            let folder = folder.strip_prefix(xtask::workspace::root())?.display().to_string();
             let local = package.dependencies.into_iter().filter(|dependency| dependency.path.is_some());
             let depends_on = local.map(|dependency| dependency.name).collect();
             Ok((package.name, Crate { folder, depends_on }))
@@ -127,7 +126,7 @@ pub(super) fn documents(name: &str) -> impl Iterator<Item = &'static str> {
 pub(super) fn files(revision: &str) -> Result<Vec<String>> {
     let git = |arguments: &[&str]| {
         let mut git = Command::new("git");
-        run_quietly(git.args(arguments).current_dir(crate::workspace::root()))
+        run_quietly(git.args(arguments).current_dir(xtask::workspace::root()))
     };
     let base = git(&["merge-base", revision, "HEAD"])
         .with_context(|| format!("--against {revision}: expected a revision of this repository"))?;

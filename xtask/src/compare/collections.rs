@@ -71,7 +71,7 @@ struct Row {
 /// Loads each kind into a fresh server of every subject and divides the growth of its resident memory by the number of elements.
 /// With `--record` the figures take the place of older ones of the same subjects.
 pub(super) fn run(options: &Options, folder: &Path) -> Result<()> {
-    let (mut rows, commit) = (Vec::new(), loadgen::compare::commit(crate::workspace::root()));
+    let (mut rows, commit) = (Vec::new(), loadgen::compare::commit(xtask::workspace::root()));
     for shape in SHAPES {
         for subject in &options.subjects {
             let server = subject.start(options.pin.as_ref(), folder)?;

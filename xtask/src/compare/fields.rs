@@ -9,11 +9,11 @@ use anyhow::{Context, Result, anyhow, ensure};
 use loadgen::compare::Machine;
 use loadgen::record::Latencies;
 use serde::{Deserialize, Serialize};
+use xtask::process::Server;
 
 use super::memory::SETTLE;
 use super::options::Options;
 use crate::isolation::{Client, request};
-use crate::process::Server;
 use crate::record;
 
 /// In the folder of records.
@@ -149,7 +149,7 @@ fn measure(subject: &str, server: &Server, fields: usize) -> Result<Row> {
     let removed = fields - last.0;
     let removal = spent * 1e6 / removed.max(1) as f64;
     let within = last.1.as_secs_f64();
-    let (commit, machine) = (loadgen::compare::commit(crate::workspace::root()), Some(Machine::this()));
+    let (commit, machine) = (loadgen::compare::commit(xtask::workspace::root()), Some(Machine::this()));
     let subject = subject.to_owned();
     Ok(Row { subject, fields, plain, timed, set, removal, removed, within, quiet, beside, commit, machine })
 }

@@ -19,7 +19,7 @@ pub(crate) use subject::memory_only;
 /// # Errors
 /// When a server cannot be started, or answers wrongly.
 pub(crate) fn run(options: &Options) -> Result<()> {
-    let folder = crate::workspace::target_dir().join("compare");
+    let folder = xtask::workspace::target_dir().join("compare");
     fs::create_dir_all(&folder)?;
     if options.memory {
         return memory::run(options, &folder);

@@ -3,8 +3,7 @@
 use std::path::Path;
 
 use anyhow::{Context, Result};
-
-use crate::process::Server;
+use xtask::process::Server;
 
 /// A server by name and command line.
 #[derive(Clone, Debug)]

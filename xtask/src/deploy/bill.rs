@@ -8,8 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use anyhow::{Context, Result};
 use serde::Deserialize;
 use serde_json::{Value, json};
-
-use crate::process::run_quietly;
+use xtask::process::run_quietly;
 
 /// The platform of the programs.
 const TARGET: &str = "x86_64-unknown-linux-gnu";
@@ -53,7 +52,7 @@ struct Tree {
 /// # Errors
 /// When it cannot be read.
 pub(super) fn lock() -> Result<Lock> {
-    let text = std::fs::read_to_string(crate::workspace::root().join("Cargo.lock"))?;
+    let text = std::fs::read_to_string(xtask::workspace::root().join("Cargo.lock"))?;
     toml::from_str(&text).context("Cargo.lock")
 }
 
@@ -62,7 +61,7 @@ pub(super) fn lock() -> Result<Lock> {
 /// # Errors
 /// When cargo cannot say, or says something else than expected.
 pub(super) fn of(program: &str, package: &str, features: &str, lock: &Lock) -> Result<(String, usize)> {
-    let mut tree = crate::programs::cargo();
+    let mut tree = xtask::workspace::cargo();
     // A crate of tests alone is no part of a program.
     tree.args(["tree", "--offline", "--quiet", "--edges", "normal,build", "--prefix", "depth", "--format", "|{p}|{l}"]);
     tree.args(["--target", TARGET, "--package", package, "--features", features]);

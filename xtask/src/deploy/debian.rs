@@ -5,10 +5,10 @@ use std::path::Path;
 use std::process::Command;
 
 use anyhow::{Context, Result, bail};
+use xtask::process::run_quietly;
 
 use super::program::{PROGRAMS, Program};
 use super::{completions, man};
-use crate::process::run_quietly;
 
 /// The content of the packages beside the programs: pages and completions under the installed names, in `folder`.
 pub(super) fn files(folder: &Path, programs: &Path) -> Result<()> {
@@ -57,7 +57,7 @@ pub(super) fn packages(folder: &Path) -> Result<usize> {
     let mut packages: Vec<&str> = PROGRAMS.iter().map(|program| program.package).collect();
     packages.dedup();
     for package in &packages {
-        let mut command = crate::programs::cargo();
+        let mut command = xtask::workspace::cargo();
         command.args(["deb", "--no-build", "--no-strip", "--package", package, "--output"]).arg(&target);
         run_quietly(&mut command).context("cargo-deb builds packages: cargo install --locked cargo-deb")?;
     }

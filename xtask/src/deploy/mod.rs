@@ -18,8 +18,8 @@ use std::process::Command;
 
 use anyhow::{Context, Result, bail};
 use clap::Args;
+use xtask::process::run_quietly;
 
-use crate::process::run_quietly;
 use program::{PROGRAMS, Program};
 use tool::is_there;
 
@@ -49,7 +49,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
         Some(folder) => fs::canonicalize(folder).with_context(|| folder.display().to_string())?,
         None => build()?,
     };
-    let folder = crate::workspace::target_dir().join("deploy");
+    let folder = xtask::workspace::target_dir().join("deploy");
     for name in ["man", "completions", "systemd", "sbom", "bin"] {
         fs::create_dir_all(folder.join(name))?;
     }
@@ -73,10 +73,10 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     write_pages(&programs, &folder.join("man"))?;
     debian::files(&folder, &programs)?;
     let units = check_units(&folder.join("systemd"), &programs)?;
-    let dockerfile = fs::read_to_string(crate::workspace::root().join("deploy/Dockerfile"))?;
-    let toolchain = fs::read_to_string(crate::workspace::root().join("rust-toolchain.toml"))?;
+    let dockerfile = fs::read_to_string(xtask::workspace::root().join("deploy/Dockerfile"))?;
+    let toolchain = fs::read_to_string(xtask::workspace::root().join("rust-toolchain.toml"))?;
     check_image(&dockerfile, &toolchain)?;
-    let alerts = monitoring::check(crate::workspace::root(), &folder.join("names"))?;
+    let alerts = monitoring::check(xtask::workspace::root(), &folder.join("names"))?;
     check_dependencies()?;
     let programs = PROGRAMS.len();
     println!("deploy: {programs} manual pages, completions and bills, {units} units, {alerts} alerts");
@@ -111,18 +111,18 @@ fn split_off(program: &Path, folder: &Path) -> Result<String> {
 
 /// Builds the programs for release; their folder.
 fn build() -> Result<PathBuf> {
-    let mut build = crate::programs::cargo();
-    build.args(["build", "--quiet", "--profile", crate::workspace::SHIPPED]);
+    let mut build = xtask::workspace::cargo();
+    build.args(["build", "--quiet", "--profile", xtask::workspace::SHIPPED]);
     build.args(PROGRAMS.iter().flat_map(|program| ["--features", program.features]));
     build.args(PROGRAMS.iter().flat_map(|program| ["--package", program.package, "--bin", program.name]));
     run_quietly(&mut build)?;
-    Ok(crate::workspace::shipped(""))
+    Ok(xtask::workspace::shipped(""))
 }
 
 /// The units are as systemd wants them, and take from a process what it does not need; how many there are.
 fn check_units(copies: &Path, programs: &Path) -> Result<usize> {
     let mut units = Vec::new();
-    for entry in fs::read_dir(crate::workspace::root().join("deploy/systemd"))? {
+    for entry in fs::read_dir(xtask::workspace::root().join("deploy/systemd"))? {
         let path = entry?.path();
         let text = fs::read_to_string(&path)?;
         let copy = copies.join(path.file_name().context("a file has a name")?);
@@ -179,20 +179,20 @@ fn check_image(dockerfile: &str, toolchain: &str) -> Result<()> {
 
 /// Licences, bans and sources as deny.toml has them; advisories need a database that is fetched, where it can be.
 fn check_dependencies() -> Result<()> {
-    if run_quietly(crate::programs::cargo().args(["deny", "--version"])).is_err() {
-        if crate::workspace::requires_peers() {
+    if run_quietly(xtask::workspace::cargo().args(["deny", "--version"])).is_err() {
+        if xtask::workspace::requires_peers() {
             bail!("REQUIRE_PEERS=1, and cargo-deny is not installed to look at what dependencies may be");
         }
         println!("skipped: deny.toml (cargo-deny is not installed)");
         return Ok(());
     }
     // Crates of other systems, which no build here has used, are fetched.
-    run_quietly(crate::programs::cargo().args(["deny", "--locked", "check", "licenses", "bans", "sources"]))?;
-    if run_quietly(crate::programs::cargo().args(["deny", "fetch", "db"])).is_err() {
+    run_quietly(xtask::workspace::cargo().args(["deny", "--locked", "check", "licenses", "bans", "sources"]))?;
+    if run_quietly(xtask::workspace::cargo().args(["deny", "fetch", "db"])).is_err() {
         println!("skipped: advisories (their database cannot be fetched)");
         return Ok(());
     }
-    run_quietly(crate::programs::cargo().args(["deny", "--offline", "check", "advisories"])).map(drop)
+    run_quietly(xtask::workspace::cargo().args(["deny", "--offline", "check", "advisories"])).map(drop)
 }
 
 #[cfg(test)]

@@ -7,9 +7,9 @@ use std::process::Command;
 
 use anyhow::{Context, Result, bail, ensure};
 use serde_json::Value;
+use xtask::process::run_quietly;
 
 use super::tool::is_there;
-use crate::process::run_quietly;
 
 const RULES: &str = "deploy/prometheus/rules.yml";
 const RULES_TEST: &str = "deploy/prometheus/rules.test.yml";
@@ -120,7 +120,7 @@ fn check_manifest(manifest: &str, help: impl Fn(&str) -> Result<String>) -> Resu
 
 fn run_promtool(folder: &Path) -> Result<()> {
     if !is_there("promtool") {
-        ensure!(!crate::workspace::requires_peers(), "REQUIRE_PEERS=1, and promtool is not installed");
+        ensure!(!xtask::workspace::requires_peers(), "REQUIRE_PEERS=1, and promtool is not installed");
         println!("skipped: tests of the alerts (promtool is not installed)");
         return Ok(());
     }

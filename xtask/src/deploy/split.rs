@@ -8,8 +8,7 @@ use std::path::Path;
 use std::process::Command;
 
 use anyhow::{Context, Result, bail};
-
-use crate::process::run_quietly;
+use xtask::process::run_quietly;
 
 /// Sizes of a program, in bytes.
 pub(super) struct Sizes {
@@ -56,7 +55,7 @@ mod tests {
             println!("skipped: no objcopy");
             return;
         }
-        let folder = crate::workspace::target_dir().join("tmp/split");
+        let folder = xtask::workspace::target_dir().join("tmp/split");
         fs::create_dir_all(&folder).unwrap();
         let said = |program: &str| split(Path::new(program), &folder).map(drop).unwrap_err().to_string();
         assert!(said("/nowhere/nothing").contains("--only-keep-debug"));

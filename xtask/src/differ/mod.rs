@@ -13,7 +13,6 @@ mod options;
 mod pair;
 mod reload;
 mod replicate;
-mod reply;
 mod rules;
 mod run;
 mod shrink;
@@ -25,12 +24,12 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, anyhow, bail};
+use xtask::reply::Reply;
 
 use draw::Draw;
 use grammar::Grammar;
 pub(crate) use options::Options;
 use pair::Pair;
-pub(crate) use reply::Reply;
 use run::Run;
 
 /// Sends the commands and prints what differs.

@@ -57,14 +57,14 @@ pub(crate) struct Options {
 impl Options {
     /// Our server.
     pub(super) fn ours(&self) -> Program {
-        Program::ours(self.ours.clone().unwrap_or_else(crate::workspace::shipped_server), self.valkey)
+        Program::ours(self.ours.clone().unwrap_or_else(xtask::workspace::shipped_server), self.valkey)
     }
 
     /// The genuine server.
     pub(super) fn genuine(&self) -> Program {
         let is_default = self.genuine.as_os_str() == "redis-server";
         if self.valkey && is_default {
-            return Program::genuine(crate::workspace::target_dir().join("suite-valkey/valkey/src/valkey-server"));
+            return Program::genuine(xtask::workspace::target_dir().join("suite-valkey/valkey/src/valkey-server"));
         }
         Program::genuine(self.genuine.clone())
     }

@@ -6,12 +6,12 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
+use xtask::process::Server;
+use xtask::reply::Reply;
 
 use super::grammar::Request;
-use super::reply::Reply;
 use super::rules::Follower;
 use super::table::SETTINGS;
-use crate::process::Server;
 
 /// Commands sent at once: enough to hide the way there and back, few enough for the sockets to hold their replies.
 const BATCH: usize = 64;
@@ -92,7 +92,7 @@ pub(super) fn command(program: &Program, more: &[&str]) -> Result<(Vec<String>, 
 /// When it cannot be started.
 pub(super) fn start(program: &Program, more: &[&str]) -> Result<Server> {
     let (command, port) = command(program, more)?;
-    Server::start(&command, port, &crate::workspace::target_dir().join("differ"))
+    Server::start(&command, port, &xtask::workspace::target_dir().join("differ"))
 }
 
 impl Pair {

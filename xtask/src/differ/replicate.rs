@@ -4,12 +4,12 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail, ensure};
+use xtask::process::Server;
+use xtask::reply::Reply;
 
 use super::grammar::Request;
 use super::pair::{Connection, Program, start, words};
-use super::reply::Reply;
 use super::state::{self, State};
-use crate::process::Server;
 
 /// From the primary on (ours): each follows the one before it.
 const CHAINS: [[bool; 3]; 3] = [[true, false, true], [false, true, true], [true, true, false]];

@@ -1,6 +1,6 @@
 //! The parts of a reply that Redis leaves open, and the comparison of the rest.
 
-use super::reply::Reply;
+use xtask::reply::Reply;
 
 /// The open part of a command's reply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

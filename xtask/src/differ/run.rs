@@ -6,13 +6,13 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 use anyhow::{Context, Result};
+use xtask::reply::{Reply, short};
 
 use super::draw::Draw;
 use super::grammar::{Grammar, Request};
 use super::known::{self, Known, List};
 use super::options::Options;
 use super::pair::{Difference, Pair, Program, words};
-use super::reply::{Reply, short};
 use super::rules::Open;
 use super::{reload, replicate, shrink};
 

@@ -1,9 +1,9 @@
 //! All that a server has, to be compared with what it has later, or another one has.
 
 use anyhow::Result;
+use xtask::reply::{Reply, short};
 
 use super::pair::{Connection, words};
-use super::reply::{Reply, short};
 
 /// Removes what expires within an hour: it would be there before, and not be there afterwards.
 const SETTLE: &str = "for db = 0, 15 do redis.call('SELECT', db) \

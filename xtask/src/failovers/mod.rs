@@ -23,6 +23,8 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail, ensure};
 use clap::Args;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use xtask::process::run_quietly;
+use xtask::workspace::cargo;
 
 use self::client::{Client, Reply, ask};
 use self::deployment::{Deployment, until};
@@ -30,8 +32,6 @@ use self::kind::{KINDS, Kind};
 use self::node::Fault;
 use self::record::{Outcome, Row};
 use self::writer::Writer;
-use crate::process::run_quietly;
-use crate::programs::cargo;
 
 /// Clients of each shard.
 const WRITERS: usize = 2;
@@ -131,7 +131,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
 /// Runs this command in namespaces of its own; where there are none, or no genuine server, says so.
 fn run_inside(options: &Options) -> Result<()> {
     let namespaces = || {
-        let mut command = crate::network::unshare();
+        let mut command = xtask::process::unshare();
         command.args(["--pid", "--fork", "--kill-child", "--mount-proc"]);
         command
     };
@@ -141,7 +141,7 @@ fn run_inside(options: &Options) -> Result<()> {
     ];
     for (what, is_there) in needs {
         if is_there.is_err() {
-            ensure!(!crate::workspace::requires_peers(), "REQUIRE_PEERS=1, and there are no {what}");
+            ensure!(!xtask::workspace::requires_peers(), "REQUIRE_PEERS=1, and there are no {what}");
             println!("skipped: failovers (they need {what})");
             return Ok(());
         }
@@ -150,7 +150,7 @@ fn run_inside(options: &Options) -> Result<()> {
     command.arg(env::current_exe()?).args(env::args_os().skip(1)).arg("--inside");
     if options.ours.is_none() {
         run_quietly(cargo().args(["build", "--quiet", "--package", "redis-server", "--bin", "redis-server"]))?;
-        command.arg("--ours").arg(crate::workspace::target_dir().join("debug/redis-server"));
+        command.arg("--ours").arg(xtask::workspace::target_dir().join("debug/redis-server"));
     }
     let status = command.status().context("cannot start unshare")?;
     ensure!(status.success(), "failovers end with {status}");
@@ -165,7 +165,7 @@ fn measure(kind: Kind, programs: &[&Path], options: &Options) -> Result<Row> {
     for (number, program) in programs.iter().enumerate() {
         // Not the file that a link leads to: Debian's looks at its own name.
         let program = std::path::absolute(program)?;
-        let root = crate::workspace::target_dir().join("failovers").join(format!("{kind}-{number}"));
+        let root = xtask::workspace::target_dir().join("failovers").join(format!("{kind}-{number}"));
         let port = 26400 + 10 * u16::try_from(number)?;
         let started = Deployment::start(kind.setup, &program, &options.genuine, &root, port);
         subjects.push(Subject::new(

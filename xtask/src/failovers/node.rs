@@ -10,9 +10,9 @@ use std::sync::atomic::{AtomicU8, Ordering};
 use anyhow::{Context, Result};
 use rustix::process::{Pid, Signal, kill_process};
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
+use xtask::process::{run_quietly, unshare};
 
-use crate::network::{Holder, unshare};
-use crate::process::run_quietly;
+use crate::network::Holder;
 
 /// The bridge, with the nodes that are never cut off.
 pub(super) const HUB: Ipv4Addr = Ipv4Addr::new(10, 77, 0, 1);

@@ -34,7 +34,7 @@ pub(super) struct Outcome {
 
 impl Row {
     pub(super) fn new(kind: Kind, outcomes: Vec<Outcome>) -> Self {
-        let commit = loadgen::compare::commit(crate::workspace::root());
+        let commit = loadgen::compare::commit(xtask::workspace::root());
         Self { kind: kind.to_string(), commit, machine: Machine::this(), outcomes }
     }
 

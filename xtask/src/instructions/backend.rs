@@ -5,9 +5,9 @@ use std::net::TcpStream;
 use std::path::Path;
 
 use anyhow::{Context, Result, ensure};
+use xtask::process::Server;
 
 use crate::compare::memory_only;
-use crate::process::Server;
 
 /// A genuine Redis in which the key `foo` is `bar`.
 pub(super) struct Backend {

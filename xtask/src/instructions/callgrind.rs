@@ -5,8 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context, Result};
-
-use crate::process::{Server, run_quietly};
+use xtask::process::{Server, run_quietly};
 
 /// A file for the counts, and how a command for this port begins.
 pub(super) fn command(folder: &Path, port: u16) -> (PathBuf, Vec<String>) {

@@ -5,12 +5,12 @@ use std::fs;
 use std::path::Path;
 
 use anyhow::{Result, ensure};
+use xtask::process::{Server, words};
 
 use super::callgrind;
 use super::h2::{Client, Method};
 use super::options::Options;
 use super::profile::{PARTS, by_crate, total};
-use crate::process::{Server, words};
 use crate::programs;
 
 /// Replies of a stream.
@@ -31,7 +31,7 @@ pub(super) fn run(options: &Options, folder: &Path) -> Result<()> {
     }
     print!("{text}");
     if options.record {
-        let path = crate::workspace::root().join("xtask/record/instructions-grpc.txt");
+        let path = xtask::workspace::root().join("xtask/record/instructions-grpc.txt");
         let about = "# `cargo xtask instructions --grpc --record`; the figures to bring down.\n\
                      # A line of code counts for the crate of its file, one of the standard library for that of its symbol.\n";
         fs::write(&path, format!("{about}{text}"))?;

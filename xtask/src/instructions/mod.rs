@@ -14,10 +14,10 @@ use std::net::TcpStream;
 use std::path::Path;
 
 use anyhow::{Result, ensure};
+use xtask::process::Server;
 
 use crate::compare::memory_only;
 use crate::load::{Connection, Request};
-use crate::process::Server;
 use crate::programs;
 use backend::Backend;
 pub(crate) use options::Options;
@@ -34,7 +34,7 @@ const CONNECTIONS: u64 = 20;
 /// When valgrind is missing, or the server does not run under it.
 pub(crate) fn run(options: &Options) -> Result<()> {
     ensure!(options.depth > 0 && options.requests >= options.depth, "at least one full batch of requests is needed");
-    let folder = crate::workspace::target_dir().join("instructions");
+    let folder = xtask::workspace::target_dir().join("instructions");
     fs::create_dir_all(&folder)?;
     if options.http {
         return http(options, &folder);
@@ -44,7 +44,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     }
     let port = test_peers::free_port();
     let server_command =
-        options.server.clone().unwrap_or_else(|| crate::workspace::shipped_server().display().to_string());
+        options.server.clone().unwrap_or_else(|| xtask::workspace::shipped_server().display().to_string());
     let (output, mut command) = callgrind::command(&folder, port);
     command.extend(server_command.split_whitespace().map(String::from));
     command.extend(memory_only(port));

@@ -106,7 +106,7 @@ fn crate_of(object: &str, file: &str, function: &str) -> String {
         return unversioned(rest.split('/').nth(1).unwrap_or("?"));
     }
     if !file.contains(STD) && !file.starts_with("???") {
-        let root = crate::workspace::root().display().to_string();
+        let root = xtask::workspace::root().display().to_string();
         let inside = file.strip_prefix(&root).unwrap_or(file).trim_start_matches('/');
         if let Some((folder, _)) = inside.split_once("/src/").filter(|(folder, _)| !folder.is_empty()) {
             return unversioned(folder.rsplit('/').next().unwrap_or_default());

@@ -13,8 +13,8 @@ use std::thread;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
+use xtask::process::Server;
 
-use crate::process::Server;
 use crate::programs::{Compared, result_of};
 pub(crate) use client::{Client, request};
 use disturbance::{ALL, Disturbance};
@@ -86,7 +86,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
         return record::render();
     }
     let (ours, loadgen) = (options.programs.ours()?, options.programs.loadgen()?);
-    let folder = crate::workspace::target_dir().join("isolation");
+    let folder = xtask::workspace::target_dir().join("isolation");
     let [our_name, their_name] = record::SERVERS;
     let mut subjects = vec![(our_name, command(&ours, &["--workers", "2"])?)];
     if !options.ours_only {
@@ -173,7 +173,7 @@ fn measure(
         rate: figure("per_second")?,
         rounds,
         seconds: options.seconds,
-        commit: loadgen::compare::commit(crate::workspace::root()),
+        commit: loadgen::compare::commit(xtask::workspace::root()),
     })
 }
 

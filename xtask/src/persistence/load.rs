@@ -3,11 +3,11 @@
 use std::fs;
 
 use anyhow::{Result, ensure};
+use xtask::process::Server;
 
 use super::prober::Plot;
 use super::subject::{Figures, Subject};
 use crate::isolation::Client;
-use crate::process::Server;
 
 const APPEND: [&str; 4] = ["--appendonly", "yes", "--appendfsync", "no"];
 

@@ -51,7 +51,7 @@ const TOPICS: [(&str, Measure); 4] =
 /// # Errors
 /// The record's.
 pub(crate) fn table() -> Result<String> {
-    record::table(&record::read(&crate::workspace::root().join("benches/record/persistence.jsonl"))?)
+    record::table(&record::read(&xtask::workspace::root().join("benches/record/persistence.jsonl"))?)
 }
 
 /// Runs the command.
@@ -66,7 +66,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     let subject = |name, program: &Path| -> Result<Subject> {
         // Not the file that a link leads to: Debian's looks at its own name.
         let program = std::path::absolute(program)?.display().to_string();
-        let folder = crate::workspace::target_dir().join("persistence");
+        let folder = xtask::workspace::target_dir().join("persistence");
         Ok(Subject { name, program, loadgen: std::path::absolute(&loadgen)?, folder, keys: options.keys })
     };
     let subjects = [subject("ours", &ours)?, subject("redis", &options.programs.genuine)?];
@@ -90,7 +90,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
         record::print_figures(&found);
         if let Some(path) = &options.record {
             let (topic, commit, machine) =
-                (name.to_owned(), loadgen::compare::commit(crate::workspace::root()), Machine::this());
+                (name.to_owned(), loadgen::compare::commit(xtask::workspace::root()), Machine::this());
             record::add(path, Topic { topic, commit, machine, keys: options.keys, figures: found, latencies })?;
         }
     }

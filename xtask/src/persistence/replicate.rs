@@ -6,10 +6,10 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
+use xtask::process::Server;
 
 use super::prober::Plot;
 use super::subject::{Figures, Subject, figure};
-use crate::process::Server;
 
 /// Writes at full rate, sixteen deep.
 const FULL: [&str; 10] =

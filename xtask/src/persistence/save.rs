@@ -6,11 +6,11 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
+use xtask::process::{Server, run_quietly};
 
 use super::prober::{Plot, Prober, longest, p999, points};
 use super::subject::{Figures, Subject, figure};
 use crate::isolation::Client;
-use crate::process::{Server, run_quietly};
 
 /// Random overwrites, as fast as they go.
 const OVERWRITES: [&str; 8] = ["-c", "50", "--value-size", "1000", "--mix", "1:SET key:{key} {value}", "--depth", "1"];

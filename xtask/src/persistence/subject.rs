@@ -5,8 +5,8 @@ use std::process::Command;
 
 use anyhow::{Context, Result};
 use serde_json::Value;
+use xtask::process::Server;
 
-use crate::process::Server;
 use crate::programs::result_of;
 
 /// The figures of one server in a round, by the names of its rows.

@@ -28,12 +28,12 @@ use std::time::Instant;
 
 use anyhow::{Context, Result, bail};
 use clap::Args;
+use xtask::process::run_quietly;
 
 use self::blocks::Block;
 use self::known::Known;
 use self::session::{Done, Place};
 use self::substitute::Packages;
-use crate::process::run_quietly;
 
 /// Sessions at a time: most of them wait for servers, or for time.
 const AT_A_TIME: usize = 4;
@@ -61,7 +61,7 @@ pub(crate) struct Options {
 impl Options {
     /// Blocks in the files of this folder, by the programs that are built.
     pub(crate) fn of_built(folder: &str) -> Self {
-        let programs = Some(crate::workspace::target_dir().join("debug"));
+        let programs = Some(xtask::workspace::target_dir().join("debug"));
         Self { only: folder.to_owned(), programs, redis_server: None, list: false, show: false }
     }
 }
@@ -71,15 +71,15 @@ impl Options {
 /// # Errors
 /// When a command fails; each is named with README, line and output. When a line of known.toml fits no command.
 pub(crate) fn run(options: &Options) -> Result<()> {
-    let known = Known::read(&crate::workspace::root().join("xtask/readme/known.toml"))?;
+    let known = Known::read(&xtask::workspace::root().join("xtask/readme/known.toml"))?;
     let blocks = all_blocks()?;
     known.check_used(&blocks)?;
     if options.list {
         print_list(&known, &blocks);
         return Ok(());
     }
-    if let Err(error) = run_quietly(crate::network::unshare().arg("true")) {
-        if crate::workspace::requires_peers() {
+    if let Err(error) = run_quietly(xtask::process::unshare().arg("true")) {
+        if xtask::workspace::requires_peers() {
             return Err(error
                 .context("REQUIRE_PEERS=1, and there are no network namespaces: they need root, or user namespaces"));
         }
@@ -87,10 +87,10 @@ pub(crate) fn run(options: &Options) -> Result<()> {
         return Ok(());
     }
     if options.programs.is_none() {
-        run_quietly(crate::programs::cargo().arg("everything"))?;
+        run_quietly(xtask::workspace::cargo().arg("everything"))?;
     }
     let whole = |path: &Path| fs::canonicalize(path).with_context(|| path.display().to_string());
-    let programs = whole(&options.programs.clone().unwrap_or_else(|| crate::workspace::target_dir().join("debug")))?;
+    let programs = whole(&options.programs.clone().unwrap_or_else(|| xtask::workspace::target_dir().join("debug")))?;
     let packages = Packages::read()?;
     let place = Place::new(programs, &packages, &known)?;
     if let Some(program) = &options.redis_server {
@@ -131,7 +131,7 @@ fn report(mut found: Vec<(&Block, Result<Done>, f64)>, show: bool) -> Result<()>
         failures.extend(done.failure);
         missing.extend(done.missing);
     }
-    if !missing.is_empty() && crate::workspace::requires_peers() {
+    if !missing.is_empty() && xtask::workspace::requires_peers() {
         failures.extend(missing.iter().map(|missing| format!("REQUIRE_PEERS=1, and {missing}")));
     }
     missing.iter().for_each(|missing| println!("skipped: {missing}"));
@@ -146,11 +146,11 @@ fn report(mut found: Vec<(&Block, Result<Done>, f64)>, show: bool) -> Result<()>
 fn all_blocks() -> Result<Vec<Block>> {
     let mut list = Command::new("git");
     list.args(["ls-files", "--cached", "--others", "--exclude-standard", "*README.md", "docs/*.md"])
-        .current_dir(crate::workspace::root());
+        .current_dir(xtask::workspace::root());
     let mut blocks = Vec::new();
     for name in run_quietly(&mut list)?.lines() {
         let text =
-            fs::read_to_string(crate::workspace::root().join(Path::new(name))).with_context(|| name.to_owned())?;
+            fs::read_to_string(xtask::workspace::root().join(Path::new(name))).with_context(|| name.to_owned())?;
         blocks.extend(blocks::blocks(name, &text)?);
     }
     Ok(blocks)

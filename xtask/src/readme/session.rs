@@ -86,7 +86,7 @@ impl Place {
     pub(super) fn new(programs: PathBuf, packages: &Packages, known: &Known) -> Result<Self> {
         // In memory, where nothing waits for a disk: moving a slot of a cluster is twenty fsyncs.
         let memory = Path::new("/dev/shm");
-        let parent = if memory.is_dir() { memory.to_owned() } else { crate::workspace::target_dir() };
+        let parent = if memory.is_dir() { memory.to_owned() } else { xtask::workspace::target_dir() };
         let folder = parent.join(format!("readme-{}", process::id()));
         let links = folder.join("bin");
         fs::create_dir_all(&links)?;
@@ -94,7 +94,7 @@ impl Place {
             symlink(programs.join(name), links.join(name))?;
         }
         for (name, path) in &known.peers {
-            let path = crate::workspace::target_dir().join("tmp/peers").join(path);
+            let path = xtask::workspace::target_dir().join("tmp/peers").join(path);
             if path.exists() {
                 symlink(path, links.join(name))?;
             }
@@ -249,7 +249,7 @@ struct Session {
 
 impl Session {
     fn start(folder: &Path, path: &str) -> Result<Self> {
-        let mut command = crate::network::unshare();
+        let mut command = xtask::process::unshare();
         let errors = File::create(folder.join("errors"))?;
         command.args(["bash", "-c", "exec 3>&1 >&2; cd here; source ../script"]).current_dir(folder);
         command
@@ -257,7 +257,7 @@ impl Session {
             .env("HOME", folder)
             .env("CURL_HOME", folder)
             .env("FAKETTY", "1")
-            .env("WORKSPACE", crate::workspace::root())
+            .env("WORKSPACE", xtask::workspace::root())
             .env_remove("REDISCLI_AUTH");
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(errors).process_group(0);
         let mut child = command.spawn().context("cannot start unshare")?;
@@ -354,7 +354,7 @@ mod tests {
     #[test]
     fn a_session_reports_mismatches_and_missing_commands() {
         let place = Place {
-            folder: crate::workspace::target_dir().join("readme"),
+            folder: xtask::workspace::target_dir().join("readme"),
             programs: PathBuf::from("/nowhere"),
             path: env::var("PATH").unwrap(),
         };

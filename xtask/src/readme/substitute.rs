@@ -32,7 +32,7 @@ impl Packages {
     /// # Errors
     /// When cargo does not say.
     pub(super) fn read() -> Result<Self> {
-        let mut metadata = crate::programs::cargo();
+        let mut metadata = xtask::workspace::cargo();
         let output = metadata.args(["metadata", "--no-deps", "--format-version", "1", "--offline"]).output()?;
         serde_json::from_slice(&output.stdout).context("cargo metadata")
     }
@@ -123,7 +123,7 @@ mod tests {
 
     #[test]
     fn cargo_run_is_the_program_that_it_would_build() {
-        let folder = crate::workspace::target_dir().join("readme-substitute");
+        let folder = xtask::workspace::target_dir().join("readme-substitute");
         fs::create_dir_all(folder.join("examples")).unwrap();
         for name in ["redis-server", "grpc-server", "grpc-client", "echonet", "examples/light"] {
             fs::write(folder.join(name), "").unwrap();

@@ -120,7 +120,7 @@ fn metrics<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Metric>, D:
 impl Findings {
     /// Reads the workspace's file.
     pub(super) fn read() -> Result<Self> {
-        let path = crate::workspace::root().join("benches/scenarios/findings.toml");
+        let path = xtask::workspace::root().join("benches/scenarios/findings.toml");
         let text = fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
         let found: Self = toml::from_str(&text).with_context(|| path.display().to_string())?;
         for finding in &found.findings {
@@ -175,7 +175,7 @@ impl Finding {
 
     /// Its plan.
     pub(super) fn plan(&self) -> Result<Plan> {
-        let path = crate::workspace::root().join(format!("benches/scenarios/{}.toml", self.record()));
+        let path = xtask::workspace::root().join(format!("benches/scenarios/{}.toml", self.record()));
         let text = fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
         Plan::parse(&text).map_err(anyhow::Error::msg).with_context(|| path.display().to_string())
     }

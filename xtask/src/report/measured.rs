@@ -14,7 +14,7 @@ pub(super) struct Measured {
 
 /// Where records are kept.
 pub(super) fn folder() -> PathBuf {
-    crate::workspace::root().join("benches/record")
+    xtask::workspace::root().join("benches/record")
 }
 
 /// A record by its name, which is a finding's or a plan's.

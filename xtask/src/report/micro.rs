@@ -91,7 +91,7 @@ const MEASURE: &str =
 
 /// Takes the estimates of the last `cargo bench` into the record; older ones of other benchmarks stay.
 pub(super) fn keep() -> Result<()> {
-    let folder = crate::workspace::target_dir().join("criterion");
+    let folder = xtask::workspace::target_dir().join("criterion");
     let mut fresh = Vec::new();
     collect(&folder, &mut fresh).with_context(|| format!("in {}: `{MEASURE}` comes first", folder.display()))?;
     ensure!(!fresh.is_empty(), "{} holds no estimates: `{MEASURE}` comes first", folder.display());
@@ -143,7 +143,7 @@ fn read_estimates() -> Result<BTreeMap<String, Estimate>> {
 impl Causes {
     /// Reads hypotheses and record.
     pub(super) fn read() -> Result<Self> {
-        let path = crate::workspace::root().join("benches/scenarios/hypotheses.toml");
+        let path = xtask::workspace::root().join("benches/scenarios/hypotheses.toml");
         let text = fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
         let file: File = toml::from_str(&text).with_context(|| path.display().to_string())?;
         Ok(Self { hypotheses: file.hypotheses, estimates: read_estimates()? })
@@ -308,7 +308,7 @@ const FOLDERS: [&str; 2] = ["benches/micro", "benches/peers/micro-rust/benches"]
 
 /// The file of a hypothesis; in the first folder if there is none.
 fn source(file: &str) -> PathBuf {
-    let mut places = FOLDERS.iter().map(|folder| crate::workspace::root().join(folder).join(file));
+    let mut places = FOLDERS.iter().map(|folder| xtask::workspace::root().join(folder).join(file));
     places.clone().find(|place| place.exists()).or_else(|| places.next()).expect("there are folders")
 }
 
@@ -404,7 +404,7 @@ mod tests {
             assert!(field(&head, "Hypothesis").is_some() && field(&head, "Claim").is_some(), "{}", hypothesis.file);
             assert!(!hypothesis.compare.is_empty());
         }
-        let files = FOLDERS.iter().flat_map(|folder| fs::read_dir(crate::workspace::root().join(folder)).unwrap());
+        let files = FOLDERS.iter().flat_map(|folder| fs::read_dir(xtask::workspace::root().join(folder)).unwrap());
         let names = files.map(|file| file.unwrap().file_name().into_string().unwrap());
         // These hold no hypothesis of their own.
         let known = ["main.rs", "own_path.rs", "system_allocator.rs"];

@@ -80,8 +80,8 @@ fn render(all: &Findings) -> Result<()> {
     for (path, text) in files(&document)? {
         fs::write(path, text)?;
     }
-    let page = crate::workspace::target_dir().join("report/report.html");
-    fs::create_dir_all(page.parent().unwrap_or_else(|| crate::workspace::root()))?;
+    let page = xtask::workspace::target_dir().join("report/report.html");
+    fs::create_dir_all(page.parent().unwrap_or_else(|| xtask::workspace::root()))?;
     fs::write(&page, page::render(&document))?;
     println!("written: REPORT.md, docs/performance, {}", page.display());
     Ok(())

@@ -87,7 +87,7 @@ pub(super) fn write() -> Result<()> {
 /// # Errors
 /// As [`write()`].
 pub(super) fn rendered() -> Result<BTreeMap<PathBuf, String>> {
-    let path = crate::workspace::root().join("benches/scenarios/readme.toml");
+    let path = xtask::workspace::root().join("benches/scenarios/readme.toml");
     let file: File = toml::from_str(&fs::read_to_string(&path)?).with_context(|| path.display().to_string())?;
     let (mut records, mut texts) = (BTreeMap::new(), BTreeMap::new());
     for (file, name, table) in OTHERS {
@@ -125,7 +125,7 @@ fn families<'a>(tables: &'a [Spec], compared: &[Vec<Comparison>]) -> BTreeMap<&'
 
 /// Puts a table into a README, which may have others.
 pub(super) fn put(texts: &mut BTreeMap<PathBuf, String>, file: &str, name: &str, table: &str) -> Result<()> {
-    let path = crate::workspace::root().join(file);
+    let path = xtask::workspace::root().join(file);
     let text = texts.remove(&path).map_or_else(|| fs::read_to_string(&path), Ok)?;
     let text = between_marks(&text, name, table).with_context(|| file.to_owned())?;
     texts.insert(path, text);
@@ -225,7 +225,7 @@ impl Row {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::process::run_quietly;
+    use xtask::process::run_quietly;
 
     #[test]
     fn a_table_stands_between_its_marks() {
@@ -248,9 +248,9 @@ mod tests {
                 || path.starts_with("docs/performance/")
         };
         let mut git = std::process::Command::new("git");
-        let paths = run_quietly(git.args(["ls-files", "*.md"]).current_dir(crate::workspace::root())).unwrap();
+        let paths = run_quietly(git.args(["ls-files", "*.md"]).current_dir(xtask::workspace::root())).unwrap();
         for path in paths.lines() {
-            let text = fs::read_to_string(crate::workspace::root().join(path)).unwrap();
+            let text = fs::read_to_string(xtask::workspace::root().join(path)).unwrap();
             for name in text.lines().filter_map(|line| line.strip_prefix("<!-- begin: table ")?.strip_suffix(" -->")) {
                 assert!(known(path, name), "{path}: nothing renders the table {name}");
             }

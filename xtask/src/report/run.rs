@@ -12,13 +12,13 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, ensure};
 use loadgen::compare::{Plan, Record};
 use rustix::process::{Pid, Signal, kill_process_group};
+use xtask::process::run_quietly;
 
 use super::estimate::{FRESH, Span, measuring};
 use super::findings::{Finding, OURS};
 use super::measured;
 use super::options::Options;
 use crate::interrupt::Interrupt;
-use crate::process::run_quietly;
 
 /// How long a finding may take; what it has until then is kept.
 const LIMIT: Duration = Duration::from_secs(30 * 60);
@@ -118,7 +118,7 @@ fn build(findings: &[&Finding], interrupt: &Interrupt) -> Result<()> {
     wanted.sort_unstable();
     wanted.dedup();
     let mut words = vec![std::env::var("CARGO").unwrap_or_else(|_| "cargo".to_owned())];
-    words.extend(["build", "--quiet", "--profile", crate::workspace::SHIPPED].map(str::to_owned));
+    words.extend(["build", "--quiet", "--profile", xtask::workspace::SHIPPED].map(str::to_owned));
     for wanted in &wanted {
         let (package, targets) = wanted.split_once(' ').unwrap_or((wanted, ""));
         words.extend(["--package", package].map(str::to_owned));
@@ -128,7 +128,7 @@ fn build(findings: &[&Finding], interrupt: &Interrupt) -> Result<()> {
         }
     }
     eprintln!("building {}", wanted.join(", "));
-    quietly(&words, crate::workspace::root(), interrupt)
+    quietly(&words, xtask::workspace::root(), interrupt)
 }
 
 /// Runs a command to its end, or to the user's; no process of its group outlives that.
@@ -138,7 +138,7 @@ fn quietly(words: &[String], folder: &Path, interrupt: &Interrupt) -> Result<()>
 
 /// The commit, with `+` behind it if there are changes other than a report's own, and those of texts.
 fn commit() -> Option<String> {
-    let git = |words: &[&str]| run_quietly(Command::new("git").args(words).current_dir(crate::workspace::root())).ok();
+    let git = |words: &[&str]| run_quietly(Command::new("git").args(words).current_dir(xtask::workspace::root())).ok();
     let commit = git(&["rev-parse", "--short=12", "HEAD"])?.trim().to_owned();
     let made = [":!*.md", ":!benches/record", ":!benches/micro"];
     let changed = git(&[&["status", "--porcelain", "--untracked-files=no", "--", "."], &made[..]].concat())?;
@@ -180,7 +180,7 @@ impl<'a> Work<'a> {
         let began = Instant::now();
         install(plan, interrupt)?;
         let installing = began.elapsed();
-        let folder = crate::workspace::target_dir().join("report");
+        let folder = xtask::workspace::target_dir().join("report");
         fs::create_dir_all(&folder)?;
         let output = folder.join(finding.record());
         // An older one must not pass for this one's.
@@ -200,18 +200,18 @@ impl<'a> Work<'a> {
     /// `loadgen compare` for a finding.
     fn compare(&self, output: &Path) -> Command {
         let Self { finding, plan, .. } = self;
-        let loadgen = crate::workspace::shipped("loadgen");
+        let loadgen = xtask::workspace::shipped("loadgen");
         let mut command = if finding.network.is_empty() {
             Command::new(&loadgen)
         } else {
-            let mut command = crate::network::unshare();
+            let mut command = xtask::process::unshare();
             let setup: String = finding.network.iter().map(|line| format!("ip {line} && ")).collect();
             command.args(["sh", "-c", &format!("{setup}exec \"$@\""), "sh"]).arg(&loadgen);
             command
         };
         let file = format!("benches/scenarios/{}.toml", finding.record());
         // A peer that could not be installed fails once more, and the record gets the reason.
-        command.current_dir(crate::workspace::root()).args(["compare", &file, "--install", "--output"]).arg(output);
+        command.current_dir(xtask::workspace::root()).args(["compare", &file, "--install", "--output"]).arg(output);
         command.args(["--rounds", &self.rounds.to_string()]);
         if self.quick {
             for scenario in &plan.scenarios {
@@ -229,7 +229,7 @@ impl<'a> Work<'a> {
 
 /// Installs the peers of a plan; a missing one is recorded as absent later.
 fn install(plan: &Plan, interrupt: &Interrupt) -> Result<()> {
-    let here = crate::workspace::root().join("benches/scenarios");
+    let here = xtask::workspace::root().join("benches/scenarios");
     // Ours were built before.
     for subject in plan.subjects.iter().filter(|subject| !subject.name.starts_with(OURS)) {
         let Some(words) = &subject.install else { continue };
@@ -294,6 +294,6 @@ fn keep(mut record: Record, path: &Path, commit: Option<&str>) -> Result<usize> 
     record.write(path)?;
     // The path of the workspace is private.
     let text = fs::read_to_string(path)?;
-    fs::write(path, text.replace(&format!("{}/", crate::workspace::root().display()), ""))?;
+    fs::write(path, text.replace(&format!("{}/", xtask::workspace::root().display()), ""))?;
     Ok(record.runs.len())
 }

@@ -297,12 +297,12 @@ fn committed_reports_match_the_records() {
     }
     // The answer of the first page opens each finding's own.
     for finding in &all.findings {
-        let text = std::fs::read_to_string(crate::workspace::root().join(finding.file())).unwrap();
+        let text = std::fs::read_to_string(xtask::workspace::root().join(finding.file())).unwrap();
         assert_eq!(text.lines().nth(2), Some(finding.answer.as_str()), "{}", finding.id);
     }
     // Each mark is of a part.
     for part in &document.parts {
-        let text = std::fs::read_to_string(crate::workspace::root().join(&part.file)).unwrap();
+        let text = std::fs::read_to_string(xtask::workspace::root().join(&part.file)).unwrap();
         let marks = text.lines().filter_map(|line| line.strip_prefix("<!-- begin: table ")?.strip_suffix(" -->"));
         let own = document.parts.iter().filter(|other| other.file == part.file).map(|other| other.name);
         assert_eq!(marks.collect::<Vec<_>>(), own.collect::<Vec<_>>(), "{}", part.file);
@@ -329,7 +329,7 @@ fn a_report_of_which_all_is_measured_is_short_enough() {
     };
     let measured: Vec<Measured> = all.findings.iter().map(whole).collect();
     let document = front::document(&all, &measured, &micro::Causes::read().unwrap());
-    let path = crate::workspace::root().join(REPORT);
+    let path = xtask::workspace::root().join(REPORT);
     let (_, text) = files(&document).unwrap().into_iter().find(|(file, _)| *file == path).unwrap();
     let words = text.split_whitespace().count();
     assert!(words <= MOST_WORDS, "REPORT.md would have {words} words");

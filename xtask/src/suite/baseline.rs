@@ -4,10 +4,10 @@ use std::fs;
 use std::path::Path;
 
 use anyhow::Result;
+use xtask::process::Server;
 
 use super::runner::{Against, Runner};
 use super::start::command;
-use crate::process::Server;
 
 /// Names of the tests of `unit` that the genuine server passes and fails: from the cache, or run now.
 /// `None`, and a line that says so, where it is not installed.

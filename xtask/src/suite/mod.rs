@@ -26,8 +26,8 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::thread;
 
 use anyhow::{Result, anyhow, bail};
+use xtask::process::{Server, answers};
 
-use crate::process::{Server, answers};
 use baseline::Baseline;
 use known::Known;
 use options::LANES_MAX;
@@ -46,11 +46,11 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     if options.search {
         return search::run(options);
     }
-    let cache = crate::workspace::target_dir().join(if options.of == Of::Valkey { "suite-valkey" } else { "suite" });
+    let cache = xtask::workspace::target_dir().join(if options.of == Of::Valkey { "suite-valkey" } else { "suite" });
     fs::create_dir_all(&cache)?;
     let tree = source::fetch(options.of, &cache)?;
     let units = units_of(options, &tree)?;
-    let known = Known::read(&crate::workspace::root().join(options.of.known()))?;
+    let known = Known::read(&xtask::workspace::root().join(options.of.known()))?;
     let subject = Subject::new(options, &tree, cache.clone())?;
     let lanes = if options.port.is_some() || options.nodes().is_some() { 1 } else { options.jobs };
     let lane = |number| Lane::new(&tree, &cache, &subject, options, number);
@@ -163,7 +163,7 @@ impl Subject {
             _ if options.genuine => options.of.genuine(tree),
             // It is started in other folders than this one.
             Some(program) => std::path::absolute(program)?,
-            None => crate::workspace::shipped_server(),
+            None => xtask::workspace::shipped_server(),
         };
         if !program.exists() {
             bail!("no {}: `cargo build --profile dist -p redis-server` first", program.display());
@@ -191,7 +191,7 @@ impl Subject {
     /// The program, for files that start it.
     fn program(&self) -> PathBuf {
         match self {
-            Self::Running(_) => crate::workspace::shipped_server(),
+            Self::Running(_) => xtask::workspace::shipped_server(),
             Self::Fresh { program, .. } => program.clone(),
         }
     }

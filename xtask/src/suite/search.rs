@@ -19,8 +19,8 @@ use super::options::Options;
 use super::output::Outcome;
 use super::report::Report;
 use super::runner;
-use crate::process::run_quietly;
 use anyhow::{Context, Result, anyhow, bail};
+use xtask::process::run_quietly;
 
 /// The version whose commands we have.
 const TAG: &str = "v2.10.5";
@@ -60,12 +60,12 @@ pub(super) fn run(options: &Options) -> Result<()> {
         println!("skipped: REDISEARCH_REPOSITORY names no git repository of RediSearch");
         return Ok(());
     };
-    let cache = crate::workspace::target_dir().join("suite-redisearch");
+    let cache = xtask::workspace::target_dir().join("suite-redisearch");
     let place = install(&cache, repository)?;
-    let known = Known::read(&crate::workspace::root().join("xtask/suite/known-redisearch.txt"))?;
+    let known = Known::read(&xtask::workspace::root().join("xtask/suite/known-redisearch.txt"))?;
     let program = match &options.ours {
         Some(program) => std::path::absolute(program)?,
-        None => crate::workspace::shipped_server(),
+        None => xtask::workspace::shipped_server(),
     };
     if !program.exists() {
         bail!("no {}: `cargo build --profile dist -p redis-server` first", program.display());

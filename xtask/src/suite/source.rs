@@ -7,9 +7,9 @@ use std::process::Command;
 
 use anyhow::{Context, Result, bail};
 use clap::ValueEnum;
+use xtask::process::run_quietly;
 
 use super::start::GENUINE;
-use crate::process::run_quietly;
 
 /// The project whose test suite runs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]

@@ -8,7 +8,7 @@ const MAX_DEPTH: usize = 64;
 
 /// A reply.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Reply {
+pub enum Reply {
     /// `+ - : , # ( =`: the kind and what stands behind it.
     Plain(u8, Vec<u8>),
     /// `$`
@@ -24,7 +24,7 @@ impl Reply {
     ///
     /// # Errors
     /// When the connection ends, is silent for too long, or sends what is no reply.
-    pub(crate) fn read(stream: &mut impl BufRead) -> io::Result<Self> {
+    pub fn read(stream: &mut impl BufRead) -> io::Result<Self> {
         Self::read_at(stream, 0)
     }
 
@@ -60,7 +60,7 @@ impl Reply {
     }
 
     /// The elements of a list or map, none of everything else.
-    pub(crate) fn elements(&self) -> &[Self] {
+    pub fn elements(&self) -> &[Self] {
         match self {
             Self::List(_, elements) => elements,
             _ => &[],
@@ -68,17 +68,17 @@ impl Reply {
     }
 
     /// Whether this is a simple string with this text.
-    pub(super) fn is_status(&self, text: &str) -> bool {
+    pub fn is_status(&self, text: &str) -> bool {
         matches!(self, Self::Plain(b'+', status) if status == text.as_bytes())
     }
 
     /// Whether this is a bulk string with this text.
-    pub(super) fn is_bulk(&self, text: &str) -> bool {
+    pub fn is_bulk(&self, text: &str) -> bool {
         matches!(self, Self::Bulk(bulk) if bulk == text.as_bytes())
     }
 
     /// The integer that it is.
-    pub(super) fn int(&self) -> Option<i64> {
+    pub fn int(&self) -> Option<i64> {
         match self {
             Self::Plain(b':', text) => std::str::from_utf8(text).ok()?.parse().ok(),
             _ => None,
@@ -86,7 +86,7 @@ impl Reply {
     }
 
     /// With its elements in an order of their own, `width` at a time; those of maps as pairs.
-    pub(super) fn sorted(&self, width: usize) -> Self {
+    pub fn sorted(&self, width: usize) -> Self {
         let Self::List(kind, elements) = self else { return self.clone() };
         let width = if *kind == b'%' { 2 } else { width };
         let mut groups: Vec<&[Self]> = elements.chunks(width.max(1)).collect();
@@ -95,7 +95,7 @@ impl Reply {
     }
 
     /// A few lines, as redis-cli would show it.
-    pub(super) fn show(&self) -> String {
+    pub fn show(&self) -> String {
         let mut text = String::new();
         self.show_at(&mut text, 4);
         let mut lines: Vec<&str> = text.lines().collect();
@@ -120,7 +120,7 @@ impl Reply {
 }
 
 /// A text with its first 200 bytes escaped.
-pub(super) fn short(text: &[u8]) -> String {
+pub fn short(text: &[u8]) -> String {
     let mut shown = text[..text.len().min(200)].escape_ascii().to_string();
     if text.len() > 200 {
         let _ = write!(shown, "... ({} bytes)", text.len());
