@@ -1,5 +1,6 @@
 //! Every gate, quiet where all is well.
 
+mod program;
 mod second_try;
 mod selection;
 
@@ -17,6 +18,7 @@ use std::time::Instant;
 use anyhow::{Context, Result, bail};
 use clap::Args;
 
+use self::program::{Lab, Xtask};
 use self::second_try::SecondTry;
 use self::selection::{Gate, Selection};
 
@@ -36,6 +38,20 @@ const SUITES: [(&str, &[&str]); 7] = [
 
 /// Unit tests that tests leave out because they take minutes.
 const SIMULATIONS: [&str; 3] = ["simulation::ten_thousand", "simulation::moves", "machine::tests::mutation"];
+
+/// Tests of programs of others, which tests leave out because they take minutes.
+const APPLICATIONS: [&str; 10] = [
+    "test",
+    "--package",
+    "redis-server",
+    "--test",
+    "it",
+    "--",
+    "--ignored",
+    "applications::",
+    "stores::",
+    "vector_sets::suite",
+];
 
 /// Options of `cargo xtask ci`.
 #[derive(Args)]
@@ -63,14 +79,12 @@ pub(crate) struct Options {
 /// # Errors
 /// At the first gate that fails, after its whole output was printed. A name of `--only` that no gate has.
 pub(crate) fn run(options: &Options) -> Result<()> {
-    let gates = Gates {
-        options,
-        selection: Selection::new(&options.only, options.list),
-        xtask: Xtask(env::current_exe().context("this program has no path")?),
-    };
+    let selection = Selection::new(&options.only, options.list);
+    let lab = Lab::new(selection.is_all());
+    let gates = Gates { options, selection, xtask: Xtask::this()?, lab };
     gates.static_checks()?;
     let fuzzer = Fuzzer::find(options)?;
-    told(&beside(gates.selection.of(builds(&gates.xtask, options)))?);
+    told(&beside(gates.builds()?)?);
     // Tests wait for half of their time: that is for a compiler that gives way to them.
     let fuzz_build = fuzzer.is_some().then(|| gates.selection.one("fuzz-build", || Fuzzer::build(options))).flatten();
     let tests = thread::scope(|scope| {
@@ -83,7 +97,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     // Neither looks at the time.
     let mut untimed = Vec::new();
     if gates.selection.includes("differ") {
-        untimed.extend(differ(&gates.xtask, options.full)?);
+        untimed.extend(gates.differ()?);
     }
     if let Some(fuzzer) = &fuzzer {
         untimed.extend(gates.selection.of(fuzzer.runs(options)?));
@@ -101,6 +115,7 @@ struct Gates<'a> {
     options: &'a Options,
     selection: Selection,
     xtask: Xtask,
+    lab: Lab,
 }
 
 impl Gates<'_> {
@@ -127,6 +142,26 @@ impl Gates<'_> {
         Ok(())
     }
 
+    /// Gates that compile, the longest first. None waits for another: each has a folder of its own, but for public items and the tests,
+    /// which come one after the other. A compiler that optimises a whole program has one thread, and leaves the rest of the machine to what
+    /// runs beside it.
+    fn builds(&self) -> Result<Vec<Gate>> {
+        let tests = ["test", "--workspace", "--no-run"];
+        let models = ["test", "--quiet", "--manifest-path", "models/Cargo.toml", "--target-dir", "models/target"];
+        // In full with the tests over the sockets of other systems, which have a build of their own.
+        let systems: &[&str] = if self.options.full { &["systems"] } else { &["systems", "--check"] };
+        let builds = [
+            // Instructions are counted by one thread, which counts the same whatever runs beside it.
+            self.of_lab("paths", &["paths"])?,
+            self.selection.one("api", || self.xtask.task(&["api"])),
+            self.selection.one("test-build", || cargo(&tests)),
+            self.of_lab("systems", systems)?,
+            self.of_lab("bare", &["bare"])?,
+            self.selection.one("models", || cargo(&models)),
+        ];
+        Ok(builds.into_iter().flatten().collect())
+    }
+
     /// Gates that call the programs that the tests have built, with http-server's features beside its defaults: HTTP/3, too.
     fn programs(&self) -> Result<()> {
         let programs = xtask::workspace::target_dir().join("debug");
@@ -135,8 +170,10 @@ impl Gates<'_> {
             task.arg("--programs").arg(&programs);
             task
         };
-        let attacks = self.alone("attacks", || task(&["attacks", "--short"]))?;
-        attacks.lines().last().into_iter().for_each(|line| println!("{line}"));
+        if let Some((name, mut attacks)) = self.of_lab("attacks", &["attacks", "--short"])? {
+            attacks.arg("--programs").arg(&programs);
+            gate(&name, attacks)?.lines().last().into_iter().for_each(|line| println!("{line}"));
+        }
         // Also by the peers that the tests have fetched.
         print_lines(&self.alone("readme", || {
             let mut readme = task(&["readme"]);
@@ -159,8 +196,7 @@ impl Gates<'_> {
         } else {
             for (name, arguments) in &SUITES[..if self.options.full { SUITES.len() } else { 1 }] {
                 let suites = if arguments.contains(&"--sentinel") { &mut sentinels } else { &mut suites };
-                let command = || self.xtask.task(&[&["suite"], *arguments].concat());
-                suites.extend(self.selection.one(name, command));
+                suites.extend(self.of_lab(name, &[&["suite"], *arguments].concat())?);
             }
         }
         let untimed = untimed.into_iter().map(|(name, command)| (name, giving_way(&command)));
@@ -169,11 +205,59 @@ impl Gates<'_> {
             return Ok(());
         }
         // Sentinels' come behind the computations, beside clusters.
-        let computations = self.selection.of(computations(&self.xtask));
+        let computations = self.computations()?;
         told(&in_lanes([suites, computations.into_iter().chain(sentinels).chain(untimed).collect()])?);
-        // Failovers are timed, so nothing runs beside them.
-        print_lines(&self.alone("failovers", || failovers(&self.xtask))?);
+        // Kills and cuts under clients that keep account. Failovers are timed, so nothing runs beside them.
+        let failovers = ["failovers", "--ours-only", "--rounds", "1", "--only", "kill,cut", "--ours"];
+        if let Some((name, mut failovers)) = self.of_lab("failovers", &failovers)? {
+            failovers.arg(xtask::workspace::target_dir().join("debug/redis-server"));
+            print_lines(&gate(&name, failovers)?);
+        }
         Ok(())
+    }
+
+    /// Gates that compute for long, the longest first.
+    fn computations(&self) -> Result<Vec<Gate>> {
+        let simulations =
+            ["test", "--profile", xtask::workspace::SHIPPED, "--package", "redis-server", "--lib", "--", "--ignored"];
+        let mut simulations = cargo(&[&simulations[..], &SIMULATIONS].concat());
+        simulations.env("PACKETS", "10000000");
+        let computations = [
+            self.of_lab("mutants", &["mutants"])?,
+            self.selection.one("simulations", || simulations),
+            self.of_lab("miri", &["miri", "--seeds", "4"])?,
+            self.selection.one("applications", || cargo(&APPLICATIONS)),
+        ];
+        Ok(computations.into_iter().flatten().map(|(name, command)| (name, giving_way(&command))).collect())
+    }
+
+    /// Random commands to ours and a genuine server, where one is installed.
+    fn differ(&self) -> Result<Option<Gate>> {
+        if Command::new("redis-server").arg("--version").output().is_err() {
+            if xtask::workspace::requires_peers() {
+                bail!("REQUIRE_PEERS=1, and no redis-server is installed to compare with");
+            }
+            println!("skipped: random commands (no redis-server is installed to compare with)");
+            return Ok(None);
+        }
+        // The same commands each time: whether the gate holds depends neither on luck nor on how fast a machine is.
+        let task = ["differ", "--commands", "500000", "--seconds", "120"];
+        let again: &[&str] = if self.options.full { &["--reload-each", "10", "--replicate-each", "10"] } else { &[] };
+        Ok(Some(("differ".to_owned(), self.lab_task(&[&task[..], again].concat())?)))
+    }
+
+    /// A gate that is a command of lab, if it runs.
+    fn of_lab(&self, name: &'static str, arguments: &[&str]) -> Result<Option<Gate>> {
+        let gate = || Ok((name.to_owned(), self.lab_task(arguments)?));
+        self.selection.includes(name).then(gate).transpose()
+    }
+
+    /// A command of lab, which is built for the first.
+    fn lab_task(&self, arguments: &[&str]) -> Result<Command> {
+        if let Some(build) = self.lab.build() {
+            gate("build of lab", build)?;
+        }
+        Ok(Lab::task(arguments))
     }
 
     /// Runs a gate beside which no other runs; its output, or nothing if the gate is not selected.
@@ -193,40 +277,6 @@ fn told(outputs: &[String]) {
     outputs.iter().flat_map(|output| output.lines()).filter(is_told).for_each(|line| println!("{line}"));
 }
 
-/// Kills and cuts under clients that keep account.
-fn failovers(xtask: &Xtask) -> Command {
-    let mut failovers = xtask.task(&["failovers", "--ours-only", "--rounds", "1", "--only", "kill,cut", "--ours"]);
-    failovers.arg(xtask::workspace::target_dir().join("debug/redis-server"));
-    failovers
-}
-
-/// Gates that compute for long, the longest first.
-fn computations(xtask: &Xtask) -> Vec<Gate> {
-    let simulations =
-        ["test", "--profile", xtask::workspace::SHIPPED, "--package", "redis-server", "--lib", "--", "--ignored"];
-    let mut simulations = cargo(&[&simulations[..], &SIMULATIONS].concat());
-    simulations.env("PACKETS", "10000000");
-    let applications = [
-        "test",
-        "--package",
-        "redis-server",
-        "--test",
-        "it",
-        "--",
-        "--ignored",
-        "applications::",
-        "stores::",
-        "vector_sets::suite",
-    ];
-    let computations = [
-        ("mutants", xtask.task(&["mutants"])),
-        ("simulations", simulations),
-        ("miri", xtask.task(&["miri", "--seeds", "4"])),
-        ("applications", cargo(&applications)),
-    ];
-    computations.map(|(name, command)| (name.to_owned(), giving_way(&command))).into()
-}
-
 /// The same, with what others leave of the processors.
 fn giving_way(command: &Command) -> Command {
     let mut nice = Command::new("nice");
@@ -236,26 +286,6 @@ fn giving_way(command: &Command) -> Command {
         None => _ = nice.env_remove(name),
     });
     nice
-}
-
-/// Gates that compile, the longest first. None waits for another: each has a folder of its own, but for public items and the tests, which
-/// come one after the other. A compiler that optimises a whole program has one thread, and leaves the rest of the machine to what runs
-/// beside it.
-fn builds(xtask: &Xtask, options: &Options) -> Vec<Gate> {
-    let tests = ["test", "--workspace", "--no-run"];
-    let models = ["test", "--quiet", "--manifest-path", "models/Cargo.toml", "--target-dir", "models/target"];
-    // In full with the tests over the sockets of other systems, which have a build of their own.
-    let systems = ["systems", "--check"];
-    let builds = [
-        // Instructions are counted by one thread, which counts the same whatever runs beside it.
-        ("paths", xtask.task(&["paths"])),
-        ("api", xtask.task(&["api"])),
-        ("test-build", cargo(&tests)),
-        ("systems", xtask.task(&systems[..if options.full { 1 } else { 2 }])),
-        ("bare", xtask.task(&["bare"])),
-        ("models", cargo(&models)),
-    ];
-    builds.map(|(name, command)| (name.to_owned(), command)).into()
 }
 
 /// Runs the tests; what their programs have printed. Unless all is to be run, the few that fail are tried a second time.
@@ -328,21 +358,6 @@ fn joined<const RUNS: usize>(runs: [Output; RUNS]) -> Output {
         }
     }
     joined
-}
-
-/// Random commands to ours and a genuine server, where one is installed.
-fn differ(xtask: &Xtask, full: bool) -> Result<Option<Gate>> {
-    if Command::new("redis-server").arg("--version").output().is_err() {
-        if xtask::workspace::requires_peers() {
-            bail!("REQUIRE_PEERS=1, and no redis-server is installed to compare with");
-        }
-        println!("skipped: random commands (no redis-server is installed to compare with)");
-        return Ok(None);
-    }
-    // The same commands each time: whether the gate holds depends neither on luck nor on how fast a machine is.
-    let task = ["differ", "--commands", "500000", "--seconds", "120"];
-    let again: &[&str] = if full { &["--reload-each", "10", "--replicate-each", "10"] } else { &[] };
-    Ok(Some(("differ".to_owned(), xtask.task(&[&task[..], again].concat()))))
 }
 
 /// Builds every fuzz target with the nightly tools, and runs it for a short while.
@@ -418,17 +433,6 @@ impl Fuzzer {
             Ok((format!("fuzz-{target}"), run))
         };
         self.targets.iter().map(run).collect()
-    }
-}
-
-/// This program, which does other tasks as processes of their own.
-struct Xtask(PathBuf);
-
-impl Xtask {
-    fn task(&self, arguments: &[&str]) -> Command {
-        let mut command = Command::new(&self.0);
-        command.args(arguments).current_dir(xtask::workspace::root());
-        command
     }
 }
 

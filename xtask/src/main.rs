@@ -1,46 +1,26 @@
-//! Automation of the workspace: gates, the genuine test suite, interim measurements.
+//! Automation of the workspace: gates, house rules, documents, packages.
 //!
-//! Every command is described by `cargo xtask help COMMAND`.
+//! Every command is described by `cargo xtask help COMMAND`. Commands that start servers or measure are those of the package `lab`.
 
 mod api;
-mod attacks;
-mod bare;
 mod book;
 mod check;
 mod ci;
-mod clusters;
-mod compare;
-mod confidence;
 mod deploy;
-mod differ;
-mod failovers;
-mod instructions;
-mod interrupt;
-mod isolation;
 mod links;
-mod load;
-mod miri;
-mod mutants;
-mod network;
 mod package;
-mod paths;
-mod persistence;
-mod programs;
 mod readme;
-mod record;
-mod report;
-mod reshard;
-mod scaling;
-mod suite;
-mod systems;
 mod tidy;
 
+use std::env;
+use std::ffi::OsString;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
+use xtask::lab;
 
 #[derive(Parser)]
-#[command(name = "cargo xtask", about = "Automation of this workspace")]
+#[command(name = "cargo xtask", about = "Automation of this workspace", after_help = lab::list())]
 struct Cli {
     #[command(subcommand)]
     command: Task,
@@ -64,46 +44,23 @@ enum Task {
     Package(package::Options),
     /// The public items of the crates that others embed, against the recorded ones.
     Api(api::Options),
-    /// The bare-metal light: built for a Cortex-M4, its code size and static RAM against their limits.
-    Bare(bare::Options),
-    /// echonet-lite on other systems: compiled for them, its tests with their sockets.
-    Systems(systems::Options),
-    /// Hand-picked faults, put into a copy of the tree one by one: the tests must find each.
-    Mutants(mutants::Options),
-    /// Unit tests of `unsafe` modules and of threads that share without locks, under Miri (nightly Rust).
-    Miri(miri::Options),
-    /// Redis' own test suite (Debian's source package) in external mode against our server.
-    Suite(suite::Options),
-    /// Random commands to our server and a genuine one, whose replies must be the same.
-    Differ(differ::Options),
-    /// Memory of Redis-compatible servers: per key, or per element of collections.
-    Compare(compare::Options),
-    /// Clusters of redis-server's nodes in virtual time, by their size: what nodes say, how long changes take, and what the rules say.
-    Clusters(clusters::Options),
-    /// Failovers by Redis' Sentinels and in clusters, ours and a genuine server: how long nothing can be written, and whether anything is lost.
-    Failovers(failovers::Options),
-    /// Latencies of redis-server's clients while one more client does what takes long, ours and a genuine server.
-    Isolation(isolation::Options),
-    /// The cost of moving slots between two nodes of a cluster, as a whole and key by key, and its effect on clients.
-    Reshard(reshard::Options),
-    /// Attacks by strangers on http-server and grpc-server, and their outcome: one table.
-    Attacks(attacks::Options),
-    /// The cost of keeping data, in redis-server and a genuine server: snapshots, the append-only file, loading.
-    Persistence(persistence::Options),
-    /// The gain of a second worker of redis-server, alone and with clients that make others look after their keys.
-    Scaling(scaling::Options),
-    /// How often `loadgen compare` calls a server different from itself, and finds five per cent more work.
-    Confidence(confidence::Options),
-    /// The published comparisons measured again: runs loadgen compare, keeps its records, writes REPORT.md and its page.
-    Report(report::Options),
-    /// Instructions of every server's hot paths, against a committed baseline.
-    Paths(paths::Options),
-    /// Instructions per request of redis-server, with --http of http-server, with --grpc of grpc-server, by callgrind.
-    Instructions(instructions::Options),
 }
 
 fn main() -> ExitCode {
-    let result = match Cli::parse().command {
+    let arguments: Vec<OsString> = env::args_os().skip(1).collect();
+    let result = if lab::is_called_by(&arguments) { Err(lab::call(&arguments)) } else { run(Cli::parse().command) };
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            // The chain of causes, without the backtrace that the `Debug` form has.
+            eprintln!("error: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(task: Task) -> anyhow::Result<()> {
+    match task {
         Task::Ci(options) => ci::run(&options),
         Task::Check(options) => check::run(&options),
         Task::Tidy => tidy::run(),
@@ -112,31 +69,5 @@ fn main() -> ExitCode {
         Task::Deploy(options) => deploy::run(&options),
         Task::Package(options) => package::run(&options),
         Task::Api(options) => api::run(&options),
-        Task::Bare(options) => bare::run(&options),
-        Task::Systems(options) => systems::run(&options),
-        Task::Mutants(options) => mutants::run(&options),
-        Task::Miri(options) => miri::run(&options),
-        Task::Suite(options) => suite::run(&options),
-        Task::Differ(options) => differ::run(&options),
-        Task::Compare(options) => compare::run(&options),
-        Task::Clusters(options) => clusters::run(&options),
-        Task::Failovers(options) => failovers::run(&options),
-        Task::Isolation(options) => isolation::run(&options),
-        Task::Reshard(options) => reshard::run(&options),
-        Task::Attacks(options) => attacks::run(&options),
-        Task::Persistence(options) => persistence::run(&options),
-        Task::Scaling(options) => scaling::run(&options),
-        Task::Confidence(options) => confidence::run(&options),
-        Task::Report(options) => report::run(&options),
-        Task::Paths(options) => paths::run(&options),
-        Task::Instructions(options) => instructions::run(&options),
-    };
-    match result {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            // The chain of causes, without the backtrace that the `Debug` form has.
-            eprintln!("error: {error:#}");
-            ExitCode::FAILURE
-        }
     }
 }

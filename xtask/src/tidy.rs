@@ -31,8 +31,10 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("echonet-lite", &["test-peers"]),
     ("loadgen", &["test-peers"]),
     ("light-node", &["echonet-lite"]),
-    // The report reads loadgen's records, with its statistics and its pages; clients of measurements read as those of tests do.
-    ("xtask", &["loadgen", "test-peers"]),
+    ("xtask", &["test-peers"]),
+    // The report reads loadgen's records, with its statistics and its pages; clients of measurements read as those of tests do. Of xtask it
+    // uses the library.
+    ("lab", &["loadgen", "test-peers", "xtask"]),
     ("benches", &["redis-server", "http-server", "grpc-server", "server-runtime", "echonet-lite", "loadgen"]),
 ];
 

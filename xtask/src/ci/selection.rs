@@ -27,6 +27,11 @@ impl Selection {
         }
     }
 
+    /// Returns true if every gate runs.
+    pub(super) fn is_all(&self) -> bool {
+        matches!(self, Self::All)
+    }
+
     /// Returns true if the gate runs. `--list` prints the name.
     pub(super) fn includes(&self, name: &str) -> bool {
         match self {

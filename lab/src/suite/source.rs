@@ -65,8 +65,8 @@ impl Of {
     /// Where what is known of our failures is written.
     pub(super) fn known(self) -> &'static str {
         match self {
-            Self::Redis => "xtask/suite/known.txt",
-            Self::Valkey => "xtask/suite/known-valkey.txt",
+            Self::Redis => "lab/suite/known.txt",
+            Self::Valkey => "lab/suite/known-valkey.txt",
         }
     }
 

@@ -29,7 +29,7 @@ pub(crate) struct Options {
     /// Count grpc-server's, and the default tonic greeter's for comparison, by library; --server names another greeter.
     #[arg(long, conflicts_with = "http")]
     pub(super) grpc: bool,
-    /// With --grpc, write the figures to xtask/record/instructions-grpc.txt.
+    /// With --grpc, write the figures to lab/record/instructions-grpc.txt.
     #[arg(long, requires = "grpc", conflicts_with = "server")]
     pub(super) record: bool,
 }

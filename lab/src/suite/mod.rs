@@ -3,7 +3,7 @@
 //!
 //! The suite is fetched as Debian's source package into the target folder and never committed. The genuine server
 //! runs the same files first: the tests that it passes are the tests that ours must reach, so that a file which breaks
-//! off half-way cannot look good. `xtask/suite/known.txt` (and `known-valkey.txt`) says which tests need what is not supported, and why.
+//! off half-way cannot look good. `lab/suite/known.txt` (and `known-valkey.txt`) says which tests need what is not supported, and why.
 
 mod baseline;
 mod known;

@@ -2,7 +2,7 @@
 //!
 //! They are taken from a git repository of RediSearch that is there already, because no package has them: `--repository`, or the variable
 //! `REDISEARCH_REPOSITORY`. Without one the command says so and passes. RLTest runs them, from PyPI, file by file.
-//! `xtask/suite/known-redisearch.txt` says which tests or whole files concern what is not supported, and which ones fail.
+//! `lab/suite/known-redisearch.txt` says which tests or whole files concern what is not supported, and which ones fail.
 
 use std::collections::BTreeSet;
 use std::fs::{self, File};
@@ -62,7 +62,7 @@ pub(super) fn run(options: &Options) -> Result<()> {
     };
     let cache = xtask::workspace::target_dir().join("suite-redisearch");
     let place = install(&cache, repository)?;
-    let known = Known::read(&xtask::workspace::root().join("xtask/suite/known-redisearch.txt"))?;
+    let known = Known::read(&xtask::workspace::root().join("lab/suite/known-redisearch.txt"))?;
     let program = match &options.ours {
         Some(program) => std::path::absolute(program)?,
         None => xtask::workspace::shipped_server(),

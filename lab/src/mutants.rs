@@ -1,6 +1,6 @@
 //! Hand-picked faults, put into a copy of the tree one by one: the tests that are named must find each.
 //!
-//! A fault is a text of a file, what stands in its place, and tests; the list is `xtask/mutants/list.toml`. It is found if a test
+//! A fault is a text of a file, what stands in its place, and tests; the list is `lab/mutants/list.toml`. It is found if a test
 //! fails or does not end. One that is not found is a missing test.
 
 use std::collections::HashMap;
@@ -16,7 +16,7 @@ use serde::Deserialize;
 use xtask::process::run_quietly;
 
 /// The faults.
-const LIST: &str = "xtask/mutants/list.toml";
+const LIST: &str = "lab/mutants/list.toml";
 
 /// Time that the tests of a fault may take at least, and how many times as long as without it; one that makes them hang is found.
 const LIMIT: Duration = Duration::from_secs(120);

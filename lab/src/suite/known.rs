@@ -1,4 +1,4 @@
-//! Why tests fail that are known to: `xtask/suite/known.txt`.
+//! Why tests fail that are known to: `lab/suite/known.txt`.
 
 use std::fs;
 use std::path::Path;

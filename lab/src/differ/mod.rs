@@ -53,7 +53,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     tally.excused.iter().filter(|(_, times)| **times > 0).for_each(|(line, times)| println!("{times} times: {line}"));
     println!(
         "differ: {} commands in {} cases, {} of them loaded again, {} replicated (seed {}, {templates} templates): {} differences, {} excused by \
-         xtask/differ/{}, {} that did not come again; {} s",
+         lab/differ/{}, {} that did not come again; {} s",
         tally.sent,
         tally.cases,
         tally.checked[0],

@@ -97,7 +97,7 @@ fn executed(program: &Path, name: &str, turns: u64) -> Result<u64> {
 }
 
 fn baseline_path() -> PathBuf {
-    xtask::workspace::root().join("xtask/record/paths.txt")
+    xtask::workspace::root().join("lab/record/paths.txt")
 }
 
 fn baseline_text(counts: &[(&str, u64)]) -> String {

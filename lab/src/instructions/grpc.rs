@@ -31,7 +31,7 @@ pub(super) fn run(options: &Options, folder: &Path) -> Result<()> {
     }
     print!("{text}");
     if options.record {
-        let path = xtask::workspace::root().join("xtask/record/instructions-grpc.txt");
+        let path = xtask::workspace::root().join("lab/record/instructions-grpc.txt");
         let about = "# `cargo xtask instructions --grpc --record`; the figures to bring down.\n\
                      # A line of code counts for the crate of its file, one of the standard library for that of its symbol.\n";
         fs::write(&path, format!("{about}{text}"))?;
