@@ -30,6 +30,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("echonet", &["echonet-lite", "test-peers"]),
     ("echonet-lite", &["test-peers"]),
     ("loadgen", &["test-peers"]),
+    ("light-idf", &["echonet-lite"]),
     ("light-node", &["echonet-lite"]),
     ("xtask", &["test-peers"]),
     // The report reads loadgen's records, with its statistics and its pages; clients of measurements read as those of tests do. Of xtask it

@@ -11,6 +11,9 @@ const TARGET: &str = "thumbv7em-none-eabihf";
 /// Other chips that the library is checked for: Cortex-M0, whose atomics cannot compare and exchange, and small RISC-V such as
 /// the ESP32-C3.
 const OTHER_TARGETS: [&str; 2] = ["thumbv6m-none-eabi", "riscv32imc-unknown-none-elf"];
+/// The ESP32-C3 with ESP-IDF, which has `std`.
+const IDF_TARGET: &str = "riscv32imc-esp-espidf";
+
 /// One program of the light's package.
 pub(super) struct Binary {
     name: &'static str,
@@ -105,6 +108,23 @@ impl Toolchain {
         OTHER_TARGETS.iter().try_for_each(|target| check(target, "check"))
     }
 
+    /// Checks the light on the sockets of `std` for ESP-IDF. Only Debian's toolchain has the sources of `std`.
+    ///
+    /// # Errors
+    /// With the compiler's output.
+    pub(super) fn check_idf(&self) -> Result<()> {
+        if !self.debian {
+            println!("skipped: {IDF_TARGET} (only Debian's toolchain checks it)");
+            return Ok(());
+        }
+        let mut command = self.cargo();
+        command.args(["check", "-Zbuild-std=std,panic_abort", "--target", IDF_TARGET]);
+        command.current_dir(xtask::workspace::root().join("echonet-lite/examples-bare/light-idf"));
+        run_quietly(&mut command).context("the check for ESP-IDF")?;
+        println!("a light on std's sockets: checked for {IDF_TARGET}");
+        Ok(())
+    }
+
     fn cargo(&self) -> Command {
         let mut command = Command::new(if self.debian { DEBIAN_CARGO } else { "cargo" });
         if self.debian {
@@ -125,6 +145,18 @@ impl Toolchain {
         }
         run_quietly(&mut command).context("the build for a microcontroller").map(drop)
     }
+}
+
+/// Builds the light on the sockets of `std` for this machine; the path of the program.
+///
+/// # Errors
+/// With the compiler's output.
+pub(super) fn build_idf() -> Result<PathBuf> {
+    let folder = xtask::workspace::root().join("echonet-lite/examples-bare/light-idf");
+    let mut command = xtask::workspace::cargo();
+    command.args(["build", "--quiet"]).current_dir(&folder).env("CARGO_TARGET_DIR", target_dir());
+    run_quietly(&mut command).context("the light on std's sockets")?;
+    Ok(target_dir().join("debug/light-idf"))
 }
 
 /// Apart from the workspace's, which is locked while a test of the workspace builds here.

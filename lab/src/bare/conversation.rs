@@ -1,10 +1,13 @@
 //! The light's output in qemu, byte for byte.
 
 use std::io::{Read, Write};
+use std::net::{Ipv4Addr, UdpSocket};
+use std::process::Command;
 use std::thread;
 use std::time::Duration;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
+use rustix::net::sockopt::set_ip_multicast_if;
 
 use super::build::{self, Binary, Toolchain};
 use super::ethernet::{GROUP, LIGHT, Link, TOOL};
@@ -15,6 +18,8 @@ use super::{needed, size};
 const MAX_STACK: usize = 2 * 1024;
 /// After this the light takes an incomplete frame for given up; its own limit is 50 ms.
 const PAUSE: Duration = Duration::from_millis(150);
+/// The group of all nodes.
+const MULTICAST: &str = "224.0.23.0";
 /// The instance list: one light. `..` is any byte, here the light's own transaction number.
 const ANNOUNCEMENT: &str = "1081.... 0EF001 0EF001 73 01 D504 01029001";
 
@@ -143,6 +148,46 @@ fn the_light_on_embassy_answers() -> Result<()> {
     // To all nodes: answered after a random moment.
     link.send(GROUP, &bytes("1081 0008 05FF01 001101 62 01 E000"))?;
     receive(&mut link, "1081 0008 001101 05FF01 72 01 E00200D7")
+}
+
+/// Requests to the light on the sockets of `std`, and the answers to the asking node.
+#[rustfmt::skip]
+const IDF_TURNS: &[(&str, &str)] = &[
+    ("1081 0001 05FF01 029001 62 03 8000 B000 B600", "1081 0001 029001 05FF01 72 03 800130 B00164 B60142"),
+    ("1081 0002 05FF01 0EF001 62 02 D600 D400", "1081 0002 0EF001 05FF01 72 02 D60401029001 D4020002"),
+    ("1081 0003 05FF01 029001 61 02 800131 B00132", "1081 0003 029001 05FF01 71 02 8000 B000"),
+    ("1081 0004 05FF01 029001 61 02 B00165 B60142", "1081 0004 029001 05FF01 51 02 B00165 B600"),
+    ("1081 0005 05FF01 029001 62 02 8000 B000", "1081 0005 029001 05FF01 72 02 800131 B00132"),
+];
+
+#[test]
+fn the_light_on_std_sockets_answers() -> Result<()> {
+    const LIGHT: &str = "127.0.78.1";
+    let port = test_peers::free_port();
+    let mut light = Command::new(build::build_idf()?).arg(format!("{LIGHT}:{port}")).spawn()?;
+    let tool = UdpSocket::bind("127.0.78.2:0")?;
+    set_ip_multicast_if(&tool, &Ipv4Addr::new(127, 0, 78, 2))?;
+    // Answers to all come after a random moment.
+    tool.set_read_timeout(Some(Duration::from_secs(5)))?;
+    // The first question is refused, and asked again, until the light is there.
+    let ask = |to: &str, request: &str| {
+        let mut answer = [0; 512];
+        for _ in 0..100 {
+            tool.send_to(&bytes(request), (to, port))?;
+            if let Ok(length) = tool.recv(&mut answer) {
+                return Ok(answer[..length].to_vec());
+            }
+            thread::sleep(Duration::from_millis(50));
+        }
+        bail!("no answer of {to} to {request}")
+    };
+    let to_all = (MULTICAST, IDF_TURNS[4].0, IDF_TURNS[4].1);
+    let turns = IDF_TURNS.iter().map(|(request, answer)| (LIGHT, *request, *answer)).chain([to_all]);
+    let answers: Result<Vec<_>> = turns.clone().map(|(to, request, _)| ask(to, request)).collect();
+    light.kill()?;
+    light.wait()?;
+    answers?.iter().zip(turns).for_each(|(answer, (.., wanted))| assert_matches(answer, wanted));
+    Ok(())
 }
 
 /// Statics and the deepest stack so far. The RAM was zero at the start, and the stack grows towards the statics.

@@ -39,9 +39,11 @@ pub(crate) struct Options {
 /// `REQUIRE_PEERS` is set.
 pub(crate) fn run(options: &Options) -> Result<()> {
     no_std::check()?;
+    build::build_idf()?;
     let Some(toolchain) = needed(build::Toolchain::find())? else { return Ok(()) };
     // Here the other crates do not even exist.
     toolchain.check_library()?;
+    toolchain.check_idf()?;
     if options.library {
         return Ok(());
     }
