@@ -104,6 +104,9 @@ pub(crate) fn property(class: Option<&'static Class>, eoj: Eoj, text: &str) -> R
             Err(Failure::Input(format!("{epc:#04X} is no property: they are 0x80 to 0xFF")))
         };
     }
+    if let Some(devices) = data::devices_with(eoj.class_code(), text) {
+        return Err(Failure::Input(format!("`{text}` is a property of {devices} alone; this device is another")));
+    }
     let class = class.ok_or_else(|| {
         Failure::Input(format!("the tables do not have the class of {eoj}: name its properties by code, not `{text}`"))
     })?;

@@ -78,6 +78,14 @@ pub(crate) fn names_property(code: ClassCode, name: &str) -> bool {
     variants(code).any(|variant| variant.class.property_by_name(name).is_some())
 }
 
+/// The devices of a class that the file has a property of this name for, as people know them; none if it has none.
+pub(crate) fn devices_with(code: ClassCode, name: &str) -> Option<String> {
+    let variant = variants(code).find(|variant| variant.class.property_by_name(name).is_some())?;
+    let [a, b, c] = variant.maker;
+    let product = variant.product.as_ref().map(|product| format!(", product {product}"));
+    Some(format!("maker {a:02X}{b:02X}{c:02X}{}", product.unwrap_or_default()))
+}
+
 /// True for the properties of a class that the file has, and not the tables.
 #[cfg(feature = "mqtt")]
 pub(crate) fn is_users(class: &Class, epc: u8) -> bool {

@@ -116,6 +116,9 @@ fn properties_of_makers_and_classes_of_the_user_have_names_and_values() {
     // A value out of range, and a property that only another product has.
     tool(&["set", node, "homeAirConditioner", "purifierPower=151"], 2);
     tool(&["get", node, "homeAirConditioner", "ofAnotherProduct"], 2);
+    let rest = ["--data", &file, "get", node, "homeAirConditioner", "ofAnotherProduct"];
+    let refused = stderr(&run(&[&head[..], &rest].concat()));
+    assert!(refused.contains("a property of maker 0000FE, product another alone"), "{refused}");
     // Without the file it is a code.
     let text = check(&[&head[..], &["get", node, "homeAirConditioner", "F0"]].concat(), 0);
     assert_eq!((&properties(&text)[0]["name"], &properties(&text)[0]["value"]), (&Value::Null, &Value::Null));
