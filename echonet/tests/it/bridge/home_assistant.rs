@@ -4,11 +4,13 @@ mod commands;
 mod expected;
 mod fakes;
 mod language;
+mod rest;
 mod server;
 mod socket;
 
 use std::collections::BTreeMap;
 
+use commands::Way;
 use server::HomeAssistant;
 
 use super::*;
@@ -138,8 +140,9 @@ fn a_home_of_all_classes() {
     println!("{} devices with {} entities after {:?}", classes.len(), entities.len(), begun.elapsed());
     let mut faults = faults_of_names(&entities);
     faults.extend(scene.faults(&classes, &entities));
-    faults.extend(scene.services_of_whole_devices(&classes, &entities));
+    faults.extend(scene.services_of_whole_devices(Way::WebSocket, &classes, &entities).1);
     faults.extend(scene.services_of_all_properties(&classes, &entities));
+    faults.extend(scene.faults_of_rest(&classes, &entities));
     println!("all services after {:?}", begun.elapsed());
     faults.extend(scene.hass.complaints());
     faults.iter().for_each(|fault| println!("FAULT {fault}"));

@@ -12,6 +12,16 @@ use super::*;
 /// attribute of the entity must be (`state` is the state itself).
 type Row = (&'static str, &'static str, &'static str, &'static [(u8, &'static [u8])], &'static str, &'static str);
 
+/// The API that a service is called and a state is read by.
+#[derive(Clone, Copy)]
+pub(super) enum Way {
+    WebSocket,
+    Rest,
+}
+
+/// How many commands changed something at a device, by domain.
+pub(super) type Effects = BTreeMap<String, usize>;
+
 /// Air conditioners, water heaters, lights, covers, locks, fans, humidifiers.
 const WHOLE: &[Row] = &[
     ("0130", "set_hvac_mode", r#"{"hvac_mode":"heat"}"#, &[(0x80, &[0x30]), (0xB0, &[0x43])], "state", "\"heat\""),
@@ -79,6 +89,7 @@ const WHOLE: &[Row] = &[
         "\"level 3\"",
     ),
     ("0133", "set_preset_mode", r#"{"preset_mode":"auto"}"#, &[(0xA0, &[0x41])], "preset_mode", "\"auto\""),
+    ("0134", "turn_on", "{}", &[(0x80, &[0x30])], "state", "\"on\""),
     ("0134", "toggle", "{}", &[(0x80, &[0x31])], "state", "\"off\""),
     ("0135", "set_preset_mode", r#"{"preset_mode":"level 8"}"#, &[(0xA0, &[0x38])], "preset_mode", "\"level 8\""),
     ("0260", "close_cover", "{}", &[(0xE0, &[0x42])], "", ""),
@@ -102,36 +113,48 @@ impl Scene {
         entities.get(&unique).map(|entity| entity["entity_id"].as_str().unwrap().to_owned())
     }
 
-    /// Calls a service; then the device must have these values, and the entity must be so. The faults.
+    /// Calls a service; then the device must have these values, and the entity must be so. Returns whether the device
+    /// had other values before, or the fault.
     fn does(
         &self,
+        way: Way,
         (entity, at): (&str, usize),
         (service, data): (&str, &Value),
         effect: &[(u8, Vec<u8>)],
         shown: impl Fn(&Value) -> bool,
-    ) -> Option<String> {
-        if let Err(why) = self.hass.socket.call(entity, service, data) {
-            return Some(format!("{entity} {service} {data}: {why}"));
-        }
+    ) -> Result<bool, String> {
+        let (socket, rest) = (&self.hass.socket, &self.hass.rest);
+        let is_done = || effect.iter().all(|(epc, edt)| self.home.value(at, *epc) == *edt);
+        let is_change = !is_done();
+        let called = match way {
+            Way::WebSocket => socket.call(entity, service, data),
+            Way::Rest => rest.call(entity, service, data),
+        };
+        called.map_err(|why| format!("{entity} {service} {data}: {why}"))?;
         let begun = Instant::now();
-        while effect.iter().any(|(epc, edt)| self.home.value(at, *epc) != *edt) {
+        while !is_done() {
             if begun.elapsed() > SOON {
                 let has: Vec<_> = effect.iter().map(|(epc, _)| self.home.value(at, *epc)).collect();
-                return Some(format!("{entity} {service} {data}: {effect:02X?} are {has:02X?}"));
+                return Err(format!("{entity} {service} {data}: {effect:02X?} are {has:02X?}"));
             }
             thread::sleep(Duration::from_millis(2));
         }
-        let state = self.hass.socket.until(entity, SOON, shown).err()?;
-        Some(format!("{entity} {service} {data}: it shows {state}"))
+        let is_shown = match way {
+            Way::WebSocket => socket.until(entity, SOON, shown).map(drop),
+            Way::Rest => rest.until(entity, SOON, shown),
+        };
+        is_shown.map_err(|state| format!("{entity} {service} {data}: it shows {state}"))?;
+        Ok(is_change)
     }
 
     /// The services of entities for whole devices.
     pub(super) fn services_of_whole_devices(
         &self,
+        way: Way,
         classes: &[&Class],
         entities: &BTreeMap<String, Value>,
-    ) -> Vec<String> {
-        let mut faults = Vec::new();
+    ) -> (Effects, Vec<String>) {
+        let (mut effects, mut faults) = (Effects::new(), Vec::new());
         for (code, service, data, effect, key, expected) in WHOLE {
             let at = classes.iter().position(|class| class.code == class::by_name(code).unwrap().code).unwrap();
             let Some(entity) = self.entity(entities, at, "main") else {
@@ -147,10 +170,15 @@ impl Scene {
                 key.is_empty() || is_number || *shown == expected
             };
             let data = serde_json::from_str(data).unwrap();
-            faults.extend(self.does((&entity, at), (service, &data), &effect, is_shown));
+            take(
+                &mut effects,
+                &mut faults,
+                &entity,
+                self.does(way, (&entity, at), (service, &data), &effect, is_shown),
+            );
         }
         println!("{} services of whole devices", WHOLE.len());
-        faults
+        (effects, faults)
     }
 
     /// The services of the entities of single properties of all devices, several devices at once.
@@ -162,7 +190,7 @@ impl Scene {
         let (next, count, faults) = (AtomicUsize::new(0), AtomicUsize::new(0), Mutex::new(Vec::new()));
         let work = || {
             while let Some((at, class)) = Some(next.fetch_add(1, Relaxed)).and_then(|at| Some((at, classes.get(at)?))) {
-                let (services, more) = self.services_of_properties(at, class, entities);
+                let (services, _, more) = self.services_of_properties(Way::WebSocket, at, class, entities);
                 count.fetch_add(services, Relaxed);
                 faults.lock().unwrap().extend(more);
             }
@@ -172,14 +200,15 @@ impl Scene {
         faults.into_inner().unwrap()
     }
 
-    /// The services of the entities of single properties of a device: how many, and their faults.
-    fn services_of_properties(
+    /// The services of the entities of single properties of a device: how many, their effects and their faults.
+    pub(super) fn services_of_properties(
         &self,
+        way: Way,
         at: usize,
         class: &'static Class,
         entities: &BTreeMap<String, Value>,
-    ) -> (usize, Vec<String>) {
-        let (mut count, mut faults) = (0, Vec::new());
+    ) -> (usize, Effects, Vec<String>) {
+        let (mut count, mut effects, mut faults) = (0, Effects::new(), Vec::new());
         for of in expected::entities(class, &values(&self.home, at)) {
             let Some(entity) = self.entity(entities, at, &of.id) else { continue };
             let of = self.in_its_words(of, &entity);
@@ -196,10 +225,21 @@ impl Scene {
                     None => false,
                 };
                 count += 1;
-                faults.extend(self.does((&entity, at), (service, &data), &effect, is_shown));
+                let done = self.does(way, (&entity, at), (service, &data), &effect, is_shown);
+                take(&mut effects, &mut faults, &entity, done);
             }
         }
-        (count, faults)
+        (count, effects, faults)
+    }
+}
+
+/// Counts a command of an entity that changed something, or keeps its fault.
+fn take(effects: &mut Effects, faults: &mut Vec<String>, entity: &str, done: Result<bool, String>) {
+    let (domain, _) = entity.split_once('.').unwrap();
+    match done {
+        Ok(true) => *effects.entry(domain.to_owned()).or_default() += 1,
+        Ok(false) => {}
+        Err(fault) => faults.push(fault),
     }
 }
 

@@ -1,5 +1,6 @@
 //! Names and options in German and Japanese.
 
+use super::commands::Way;
 use super::expected::Expected;
 use super::*;
 
@@ -51,7 +52,7 @@ fn check(net: u8, language: &str, devices: &[&str], words: &[(&str, &str, &str, 
     faults.extend(devices.iter().filter(is_missing).map(|device| format!("no device is called {device}")));
     faults.extend(faults_of_names(&entities));
     faults.extend(scene.faults(&classes, &entities));
-    faults.extend(scene.services_of_whole_devices(&classes, &entities));
+    faults.extend(scene.services_of_whole_devices(Way::WebSocket, &classes, &entities).1);
     faults.extend(scene.services_of_all_properties(&classes, &entities));
     faults.extend(scene.hass.complaints());
     faults.iter().for_each(|fault| println!("FAULT {fault}"));

@@ -1,6 +1,5 @@
 //! A genuine Home Assistant, installed by pip, that is set up by its own API.
 
-use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
@@ -12,6 +11,7 @@ use serde_json::{Value, json};
 use test_peers::{Kit, kit};
 
 use super::super::{Mosquitto, PATIENCE, Running};
+use super::rest::{FORM, Rest};
 use super::socket::Socket;
 
 /// The Python that Home Assistant 2025.2 needs; pyenv does not always have its newest in the path.
@@ -35,19 +35,14 @@ pub(super) struct HomeAssistant {
     _running: Running,
     pub(super) folder: PathBuf,
     pub(super) socket: Socket,
+    pub(super) rest: Rest,
     _one: MutexGuard<'static, ()>,
 }
 
 impl HomeAssistant {
     /// Starts one with an account, connected to the broker; `None` where it cannot be had.
     pub(super) fn start(name: &str, broker: &Mosquitto) -> Option<Self> {
-        let python = Command::new("sh").args(["-c", PYTHON]).output().unwrap();
-        if !python.status.success() {
-            // Debian's Python is older: this peer is not required.
-            println!("skipped: there is no Python 3.13 for Home Assistant");
-            return None;
-        }
-        let kit = KIT.installed()?;
+        let kit = installed()?;
         let one = ONE.lock().unwrap_or_else(PoisonError::into_inner);
         let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("home-assistant-{name}"));
         let _ = std::fs::remove_dir_all(&folder);
@@ -64,15 +59,13 @@ impl HomeAssistant {
         let mut command = Command::new(kit.join("venv/bin/hass"));
         command.args(["--skip-pip", "--config"]).arg(&folder).stdout(Stdio::null()).stderr(Stdio::null());
         let running = Running(command.spawn().unwrap());
-        let tokens = onboarded(port);
-        let token = tokens["access_token"].as_str().unwrap();
-        let flow = post(port, token, "/api/config/config_entries/flow", "application/json", r#"{"handler":"mqtt"}"#);
+        let rest = onboarded(port);
+        let (_, flow) = rest.post("/api/config/config_entries/flow", &json!({"handler": "mqtt"}));
         let path = format!("/api/config/config_entries/flow/{}", flow["flow_id"].as_str().unwrap());
-        let settings = json!({"broker": "127.0.0.1", "port": broker.port}).to_string();
-        let entry = post(port, token, &path, "application/json", &settings);
+        let (_, entry) = rest.post(&path, &json!({"broker": "127.0.0.1", "port": broker.port}));
         assert_eq!(entry["type"], "create_entry", "{entry}");
-        let socket = Socket::open(port, token);
-        Some(Self { _running: running, folder, socket, _one: one })
+        let socket = Socket::open(port, rest.token());
+        Some(Self { _running: running, folder, socket, rest, _one: one })
     }
 
     /// The warnings and errors of its log that concern MQTT or the bridge; prints the others.
@@ -100,17 +93,29 @@ impl HomeAssistant {
     }
 }
 
+/// The folder with its Python, `venv/bin/python`; `None` where it cannot be had.
+pub(super) fn installed() -> Option<PathBuf> {
+    let python = Command::new("sh").args(["-c", PYTHON]).output().unwrap();
+    if !python.status.success() {
+        // Debian's Python is older: this peer is not required.
+        println!("skipped: there is no Python 3.13 for Home Assistant");
+        return None;
+    }
+    KIT.installed()
+}
+
 /// Waits until it answers, and makes an account.
-fn onboarded(port: u16) -> Value {
+fn onboarded(port: u16) -> Rest {
     let end = Instant::now() + PATIENCE;
     while TcpStream::connect(("127.0.0.1", port)).is_err() {
         assert!(Instant::now() < end, "Home Assistant does not start");
         thread::sleep(Duration::from_millis(100));
     }
-    let client = format!("http://127.0.0.1:{port}/");
+    let anyone = Rest::new(port, Value::Null);
+    let client = anyone.url("/");
     let user = json!({"client_id": client, "name": "Home", "username": "home", "password": "home", "language": "en"});
     let made = loop {
-        let made = post(port, "", "/api/onboarding/users", "application/json", &user.to_string());
+        let (_, made) = anyone.post("/api/onboarding/users", &user);
         // It listens before it knows all its paths.
         if made["auth_code"].is_string() {
             break made;
@@ -120,21 +125,6 @@ fn onboarded(port: u16) -> Value {
     };
     let grant =
         format!("grant_type=authorization_code&code={}&client_id={client}", made["auth_code"].as_str().unwrap());
-    post(port, "", "/auth/token", "application/x-www-form-urlencoded", &grant)
-}
-
-/// The JSON of an answer; null if it is none.
-fn post(port: u16, token: &str, path: &str, kind: &str, body: &str) -> Value {
-    let mut stream = TcpStream::connect(("127.0.0.1", port)).unwrap();
-    let login = if token.is_empty() { String::new() } else { format!("Authorization: Bearer {token}\r\n") };
-    let head = format!(
-        "POST {path} HTTP/1.0\r\nHost: 127.0.0.1:{port}\r\n{login}Content-Type: {kind}\r\nContent-Length: {}\r\n\r\n",
-        body.len()
-    );
-    stream.write_all((head + body).as_bytes()).unwrap();
-    stream.set_read_timeout(Some(PATIENCE)).unwrap();
-    let mut answer = String::new();
-    stream.read_to_string(&mut answer).unwrap();
-    let (_, body) = answer.split_once("\r\n\r\n").unwrap_or_default();
-    serde_json::from_str(body).unwrap_or_default()
+    let (_, tokens) = anyone.send("POST", "/auth/token", FORM, &grant);
+    Rest::new(port, tokens)
 }
