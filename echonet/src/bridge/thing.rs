@@ -8,6 +8,7 @@ use echonet_lite::controller::PropertyMaps;
 use echonet_lite::wire::{Eoj, PropertySet};
 use serde_json::{Map, Value as Json, json};
 
+use super::broker::{OFFLINE, ONLINE};
 use super::config::Wanted;
 use super::shown::{self, Kind, Leaf, UNKNOWN};
 use super::{composite, device_class, translated};
@@ -164,6 +165,10 @@ impl Thing {
     }
 
     /// Its description for Home Assistant, as the documentation of MQTT discovery has it: one message for a device.
+    ///
+    /// It states defaults, too, if Home Assistant's schemas have them within a list or a device. While one thread of Home
+    /// Assistant imports a platform, another one can skip these parts of a schema: it then fails at the missing default,
+    /// and the entity is missing.
     pub(super) fn description(&self, availability: [&str; 2]) -> Json {
         let mut components = Map::new();
         let whole = composite::component(self.class, &self.maps, &self.quirks.ranges, &self.base);
@@ -191,7 +196,7 @@ impl Thing {
         json!({
             "device": self.device(),
             "origin": { "name": "echonet-lite", "sw_version": env!("CARGO_PKG_VERSION") },
-            "availability": availability.map(|topic| json!({ "topic": topic })),
+            "availability": availability.map(available),
             "availability_mode": "all",
             "components": components,
         })
@@ -211,6 +216,7 @@ impl Thing {
         };
         let mut device = Map::new();
         device.insert("identifiers".into(), json!([self.unique]));
+        device.insert("connections".into(), json!([]));
         let told = self.values.get(&0x81).and_then(|edt| device_class::area(*edt.first()?));
         let told = told.map(|room| self.language.room(room).to_owned());
         let area = self.wanted.area.clone().or(told);
@@ -429,6 +435,10 @@ impl Thing {
         let product = factors.copied().try_fold(number, |product, epc| product.times(self.value(epc)?.1.number()?))?;
         Some(Value::Number(product))
     }
+}
+
+fn available(topic: &str) -> Json {
+    json!({ "topic": topic, "payload_available": ONLINE, "payload_not_available": OFFLINE })
 }
 
 /// The English names of property and part; where these are too long, or another property has the same, the short ones as words.

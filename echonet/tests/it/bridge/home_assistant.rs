@@ -5,6 +5,7 @@ mod expected;
 mod fakes;
 mod language;
 mod rest;
+mod schemas;
 mod server;
 mod socket;
 
