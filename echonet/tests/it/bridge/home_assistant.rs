@@ -4,6 +4,7 @@ mod commands;
 mod expected;
 mod fakes;
 mod language;
+mod pictures;
 mod rest;
 mod schemas;
 mod server;
