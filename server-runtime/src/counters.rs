@@ -102,19 +102,35 @@ impl Counters {
     /// Takes a place, unless all are taken: at the worker for new connections if this one `can_move` later, else where
     /// those that stay are dealt out to, which is `first` among equals.
     pub(crate) fn take(self: &Arc<Self>, first: usize, can_move: bool) -> Option<Place> {
-        if self.open.fetch_add(1, Relaxed) >= self.limit.load(Relaxed) {
-            self.one_less();
-            self.refused.fetch_add(1, Relaxed);
+        if !self.one_more() {
             return None;
         }
-        self.accepted.fetch_add(1, Relaxed);
         if !(can_move && self.moves) {
-            let worker = self.emptiest(first, 0);
-            self.settle(worker);
-            return Some(self.place(worker, Some(worker)));
+            return Some(self.settled_place(self.emptiest(first, 0)));
         }
         let home = self.home.load(Relaxed);
         Some(self.place(if self.is_held_up(home) { self.emptiest(first, 0) } else { home }, None))
+    }
+
+    /// Takes a place of a connection that stays on this worker, unless all are taken.
+    pub(crate) fn take_on(self: &Arc<Self>, worker: usize) -> Option<Place> {
+        self.one_more().then(|| self.settled_place(worker))
+    }
+
+    /// Counts a connection that is accepted, or one that is refused at the limit.
+    fn one_more(&self) -> bool {
+        if self.open.fetch_add(1, Relaxed) >= self.limit.load(Relaxed) {
+            self.one_less();
+            self.refused.fetch_add(1, Relaxed);
+            return false;
+        }
+        self.accepted.fetch_add(1, Relaxed);
+        true
+    }
+
+    fn settled_place(self: &Arc<Self>, worker: usize) -> Place {
+        self.settle(worker);
+        self.place(worker, Some(worker))
     }
 
     fn place(self: &Arc<Self>, worker: usize, settled: Option<usize>) -> Place {

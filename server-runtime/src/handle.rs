@@ -41,12 +41,14 @@ impl Handle {
         self.stop.accept.clone()
     }
 
-    /// A place for a connection that has come otherwise than through the listeners, on the worker that has the fewest; among equals
-    /// the first from `next` on, which is set to the one behind it. `None` at the limit of open connections.
-    pub fn take_place(&self, next: &mut usize) -> Option<Place> {
-        let place = self.counters.take(*next, false)?;
-        *next = place.worker() + 1;
-        Some(place)
+    /// A place on this worker, for a connection that has come otherwise than through the listeners. `None` at the limit of open
+    /// connections.
+    ///
+    /// # Panics
+    /// When there is no such worker.
+    pub fn take_place_on(&self, worker: usize) -> Option<Place> {
+        assert!(worker < self.counters.workers(), "there is no worker {worker}");
+        self.counters.take_on(worker)
     }
 
     /// The configuration of TLS for a connection that begins now, if there is one: with the certificate that is in use.

@@ -21,6 +21,7 @@ mod options;
 mod pace;
 mod peer;
 mod pin;
+mod quic;
 mod redis_line;
 mod running;
 mod scrape;
@@ -51,6 +52,7 @@ pub use logging::{LogFormat, LogOptions, LogOutput, init_logging, set_log_level}
 pub use options::{ClientAuth, Listen, Options, ParseListenError, TlsOptions, TlsVersions};
 pub use pace::{Pace, Progress};
 pub use peer::Peer;
+pub use quic::{QUIC_SHARES_MAX, quic_share, quic_share_of_id};
 pub use redis_line::set_log_role;
 pub use running::{Bound, Running, start};
 pub use self_signed::{Shower, is_own_authority};

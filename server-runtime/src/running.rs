@@ -72,13 +72,20 @@ impl Bound {
         Ok(Self { options, tls, listeners, metrics })
     }
 
-    /// A UDP socket at the address of each place with TLS, for protocols that bring their own, as HTTP/3 does by QUIC.
+    /// UDP sockets at the address of each place with TLS, for protocols that bring their own, as HTTP/3 does by QUIC. Each place has
+    /// `shares` sockets (1 to [`QUIC_SHARES_MAX`](crate::QUIC_SHARES_MAX)) on Linux, which gives a datagram to the socket that
+    /// [`quic_share`](crate::quic_share) names; on other systems it has one.
     ///
     /// # Errors
     /// When one cannot be bound.
-    pub fn udp_beside_tls(&self) -> Result<Vec<UdpSocket>, Error> {
+    pub fn udp_beside_tls(&self, shares: usize) -> Result<Vec<Vec<UdpSocket>>, Error> {
         let addrs = self.listeners.iter().filter(|listener| listener.is_tls()).filter_map(Listener::local_addr);
-        addrs.map(|addr| socket::udp(addr, &self.options)).collect()
+        addrs.map(|addr| socket::udp(addr, shares, &self.options)).collect()
+    }
+
+    /// The configuration of TLS, if there is one.
+    pub fn tls_config(&self) -> Option<Arc<rustls::ServerConfig>> {
+        Some(self.tls.as_ref()?.session().config)
     }
 
     /// Starts the threads, and returns when all of them are ready to serve.
@@ -173,12 +180,6 @@ impl Running {
     /// See [`Handle::set_max_connections`].
     pub fn set_max_connections(&self, limit: usize) -> usize {
         self.handle.set_max_connections(limit)
-    }
-
-    /// Has [`Running::wait`] wait for one thread more, which ends by itself when the server has; it tells whether it has cut
-    /// something.
-    pub fn attach(&mut self, thread: JoinHandle<bool>) {
-        self.threads.push(thread);
     }
 
     /// Waits until the server has ended, which somebody else has to bring about: [`Handle::trigger`],

@@ -12,6 +12,8 @@ use socket2::{Domain, SockAddr, Socket, TcpKeepalive, Type};
 use crate::error::Error;
 use crate::inherited;
 use crate::options::{Listen, Options};
+#[cfg(target_os = "linux")]
+use crate::quic;
 
 /// Probes after the first silence: three, each a third of it later (as Redis does), so that a dead peer is known after
 /// twice the configured time.
@@ -67,22 +69,43 @@ fn of_tcp(socket: &Socket, options: &Options) -> io::Result<()> {
 /// what finds no room is lost. The kernel caps it (`net.core.rmem_max`).
 const UDP_BUFFER: usize = 4 * 1024 * 1024;
 
-/// A UDP socket at the address of a TCP listener.
-pub(crate) fn udp(addr: SocketAddr, options: &Options) -> Result<UdpSocket, Error> {
+/// UDP sockets at the address of a TCP listener: `shares` of them where the system can distribute the datagrams of QUIC among them
+/// by connection id, else one.
+pub(crate) fn udp(addr: SocketAddr, shares: usize, options: &Options) -> Result<Vec<UdpSocket>, Error> {
     let is_dual = addr.ip() == IpAddr::V6(Ipv6Addr::UNSPECIFIED) && !serves_v4(options, addr.port());
-    bind_udp(addr, is_dual).map_err(|source| Error::Listen { place: format!("udp:{addr}"), source })
+    share_udp(addr, is_dual, shares).map_err(|source| Error::Listen { place: format!("udp:{addr}"), source })
 }
 
-fn bind_udp(addr: SocketAddr, is_dual: bool) -> io::Result<UdpSocket> {
-    let socket = Socket::new(Domain::for_address(addr), Type::DGRAM, None)?;
-    if addr.is_ipv6() {
+fn share_udp(addr: SocketAddr, is_dual: bool, shares: usize) -> io::Result<Vec<UdpSocket>> {
+    let domain = Domain::for_address(addr);
+    let first = new_udp(domain, is_dual)?;
+    // Without SO_REUSEPORT, which would let the socket join those of another program.
+    first.bind(&addr.into())?;
+    let mut sockets = vec![first];
+    #[cfg(target_os = "linux")]
+    if shares > 1 {
+        sockets[0].set_reuse_port(true)?;
+        let addr = sockets[0].local_addr()?;
+        for _ in 1..shares {
+            let socket = new_udp(domain, is_dual)?;
+            socket.set_reuse_port(true)?;
+            socket.bind(&addr)?;
+            sockets.push(socket);
+        }
+        quic::steer(&sockets[0], shares)?;
+    }
+    Ok(sockets.into_iter().map(UdpSocket::from).collect())
+}
+
+fn new_udp(domain: Domain, is_dual: bool) -> io::Result<Socket> {
+    let socket = Socket::new(domain, Type::DGRAM, None)?;
+    if domain == Domain::IPV6 {
         socket.set_only_v6(!is_dual)?;
     }
     socket.set_recv_buffer_size(UDP_BUFFER)?;
     socket.set_send_buffer_size(UDP_BUFFER)?;
     socket.set_nonblocking(true)?;
-    socket.bind(&addr.into())?;
-    Ok(socket.into())
+    Ok(socket)
 }
 
 /// A socket that listens already, by a descriptor of its own.
@@ -157,5 +180,35 @@ pub(crate) fn canonical(addr: SocketAddr) -> SocketAddr {
             Some(v4) => SocketAddr::new(v4.into(), v6.port()),
             None => addr,
         },
+    }
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use super::*;
+    use crate::quic::quic_share;
+
+    /// The system distributes datagrams by the same rule as [`quic_share`], wherever they come from.
+    #[test]
+    fn datagrams_reach_their_share() {
+        let sockets = share_udp("127.0.0.1:0".parse().unwrap(), false, 3).unwrap();
+        let at = sockets[0].local_addr().unwrap();
+        let long = |id| vec![0xc0, 0, 0, 0, 1, 8, id, 7];
+        let datagrams =
+            (0..=255).flat_map(|id| [long(id), vec![0x40, id, 9]]).chain([vec![0x40], vec![0xc0, 1], vec![7]]);
+        for datagram in datagrams {
+            UdpSocket::bind("127.0.0.1:0").unwrap().send_to(&datagram, at).unwrap();
+            let mut received = [0; 16];
+            let found = sockets.iter().position(|socket| socket.recv(&mut received).is_ok());
+            assert_eq!(found, Some(quic_share(&datagram, 3)), "{datagram:x?}");
+        }
+    }
+
+    #[test]
+    fn an_address_is_not_shared_with_others() {
+        let options = Options::default();
+        let sockets = udp("127.0.0.1:0".parse().unwrap(), 2, &options).unwrap();
+        let error = udp(sockets[0].local_addr().unwrap(), 2, &options).expect_err("it is taken");
+        assert!(error.to_string().contains("in use"), "{error}");
     }
 }

@@ -70,8 +70,12 @@ pub trait Service: Send + Sync + 'static {
 
     /// Called on a worker's thread, and inside its runtime if it has one, when it can serve: for what it serves beside the connections of the
     /// listeners. `shutdown` goes up when they may end.
-    fn started(self: &Arc<Self>, worker: &Rc<Self::Worker>, shutdown: &Shutdown) {
+    ///
+    /// # Errors
+    /// When the server cannot start without it.
+    fn started(self: &Arc<Self>, worker: &Rc<Self::Worker>, shutdown: &Shutdown) -> io::Result<()> {
         let _ = (worker, shutdown);
+        Ok(())
     }
 
     /// Called once, before any worker is made: the handle gives the connection counts and can end the server.
@@ -180,10 +184,15 @@ impl<S: Service> Worker<S> {
         work: Work,
     ) -> bool {
         let state = Rc::new(self.service.worker(self.index));
-        self.service.started(&state, &self.shutdown);
-        let _ = ready.send(Ok(work));
+        let started = self.service.started(&state, &self.shutdown);
+        let is_ready = started.is_ok();
+        // The starter waits for this line; if it is gone, nobody is left to be told.
+        let _ = ready.send(started.map(|()| work));
         // The starter tells a worker that fails by this end hanging up.
         drop(ready);
+        if !is_ready {
+            return false;
+        }
         let worker = Rc::new(self);
         accepting.into_iter().for_each(|accepting| worker.start_accepting(&state, accepting));
         let mut triggered = pin!(worker.shutdown.triggered());

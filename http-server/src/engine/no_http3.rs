@@ -1,9 +1,10 @@
 //! In the place of HTTP/3 where it is not built in.
 
+use std::io;
 use std::rc::Rc;
 
 use http::HeaderValue;
-use server_runtime::{Bound, Error, Running, Shutdown};
+use server_runtime::{Bound, Error, Handle, Shutdown};
 
 use super::worker::Worker;
 use crate::options::Options;
@@ -11,10 +12,7 @@ use crate::options::Options;
 /// There is none.
 pub(super) enum Gate {}
 
-/// There are none.
-pub(super) enum Arrivals {}
-
-pub(super) fn open(options: &Options, _bound: &Bound, _workers: usize) -> Result<Option<(Gate, Arrivals)>, Error> {
+pub(super) fn open(options: &Options, _bound: &Bound, _workers: usize) -> Result<Option<Gate>, Error> {
     match options.http3 {
         true => Err(Error::Flags("HTTP/3 is not in this build: it needs the feature http3".to_owned())),
         false => Ok(None),
@@ -26,13 +24,11 @@ impl Gate {
         match *self {}
     }
 
-    pub(super) fn run(self, _running: &mut Running) -> Result<(), Error> {
-        match self {}
+    pub(super) fn starting(&self, _handle: &Handle) {
+        match *self {}
     }
-}
 
-impl Arrivals {
-    pub(super) fn serve(&self, _worker: &Rc<Worker>, _shutdown: &Shutdown) {
+    pub(super) fn serve(&self, _worker: &Rc<Worker>, _shutdown: &Shutdown) -> io::Result<()> {
         match *self {}
     }
 }

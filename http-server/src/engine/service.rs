@@ -1,13 +1,14 @@
 //! The server on the runtime that all our servers share.
 
+use std::io;
 use std::rc::Rc;
 use std::sync::Arc;
 
 use axum::Router;
-use server_runtime::{Bound, Connection, Error, Running, Service, Shutdown};
+use server_runtime::{Bound, Connection, Error, Handle, Running, Service, Shutdown};
 
 use super::conn::{self, Carried};
-use super::http3::{self, Arrivals, Gate};
+use super::http3::{self, Gate};
 use super::stats::{self, Stats};
 use super::worker::{Settings, Worker};
 use crate::h1;
@@ -39,21 +40,19 @@ pub fn serve(router: Router, mut options: Options) -> Result<Running, Error> {
     let stats = std::iter::repeat_with(Stats::default).take(workers).collect();
     let metrics = runtime.metrics.clone();
     let bound = Bound::new(runtime)?;
-    let (gate, arrivals) = http3::open(&options, &bound, workers)?.unzip();
+    let gate = http3::open(&options, &bound, workers)?;
     let alt_svc = gate.as_ref().map(Gate::alt_svc);
     let settings = Arc::new(Settings { options, stats, durations, alt_svc });
     let figures = Arc::clone(&settings);
     metrics.collect(move |out| stats::render(&figures.stats, out));
-    let mut running = bound.start(Arc::new(Server { router, settings, arrivals }))?;
-    gate.map_or(Ok(()), |gate| gate.run(&mut running))?;
-    Ok(running)
+    bound.start(Arc::new(Server { router, settings, gate }))
 }
 
 struct Server {
     router: Router,
     settings: Arc<Settings>,
-    /// Connections of HTTP/3, if it is served.
-    arrivals: Option<Arrivals>,
+    /// The sockets of HTTP/3, if it is served.
+    gate: Option<Gate>,
 }
 
 impl Service for Server {
@@ -64,10 +63,14 @@ impl Service for Server {
         Worker::new(index, &self.settings, self.router.clone())
     }
 
-    fn started(self: &Arc<Self>, worker: &Rc<Worker>, shutdown: &Shutdown) {
-        if let Some(arrivals) = &self.arrivals {
-            arrivals.serve(worker, shutdown);
+    fn starting(&self, handle: &Handle) {
+        if let Some(gate) = &self.gate {
+            gate.starting(handle);
         }
+    }
+
+    fn started(self: &Arc<Self>, worker: &Rc<Worker>, shutdown: &Shutdown) -> io::Result<()> {
+        self.gate.as_ref().map_or(Ok(()), |gate| gate.serve(worker, shutdown))
     }
 
     /// Connections whose requests are answered without the router gather: nothing holds up the worker that they share.

@@ -89,10 +89,7 @@ impl Peer {
 
     /// One that speaks HTTP/3.
     pub(crate) async fn client(&self) -> Client {
-        let raw = self.raw().await;
-        let (mut driver, requests) = h3::client::new(h3_quinn::Connection::new(raw.conn.clone())).await.unwrap();
-        tokio::spawn(async move { std::future::poll_fn(|cx| driver.poll_close(cx)).await });
-        Client { raw, requests }
+        Client::new(self.raw().await).await
     }
 
     fn metric(&self, name: &str) -> u64 {
@@ -181,6 +178,12 @@ pub(crate) struct Client {
 }
 
 impl Client {
+    async fn new(raw: Raw) -> Self {
+        let (mut driver, requests) = h3::client::new(h3_quinn::Connection::new(raw.conn.clone())).await.unwrap();
+        tokio::spawn(async move { std::future::poll_fn(|cx| driver.poll_close(cx)).await });
+        Self { raw, requests }
+    }
+
     pub(crate) async fn ask(
         &mut self,
         request: Request<()>,
@@ -303,6 +306,45 @@ fn migration() {
         client.raw.endpoint.rebind(UdpSocket::bind("127.0.0.2:0").unwrap()).unwrap();
         assert_eq!(client.get("/t/client").await.1, "Some(127.0.0.2) true");
         assert_eq!((peer.server.running.connections(), peer.server.running.shutdown_handle().accepted()), (1, 1));
+    });
+}
+
+/// Connections of one client address have several workers, and keep them when the address changes.
+#[test]
+fn several_connections_of_one_address() {
+    let peer = Peer::with(|options| options.runtime.workers = 4);
+    run(async {
+        let endpoint = endpoint();
+        let mut clients = Vec::new();
+        for _ in 0..32 {
+            let connecting =
+                endpoint.connect_with(peer.config(b"h3", TransportConfig::default()), peer.server.addr, "localhost");
+            clients
+                .push(Client::new(Raw { conn: connecting.unwrap().await.unwrap(), endpoint: endpoint.clone() }).await);
+        }
+        let by_worker = peer.server.running.shutdown_handle().connections_by_worker();
+        assert_eq!(by_worker.iter().sum::<usize>(), 32);
+        // A worker without any of 32 is one chance in ten thousand, so two of them are none.
+        assert!(by_worker.iter().filter(|count| **count > 0).count() > 2, "{by_worker:?}");
+        for address in ["127.0.0.2:0", "127.0.0.3:0"] {
+            endpoint.rebind(UdpSocket::bind(address).unwrap()).unwrap();
+            let body = vec![b'x'; 100_000];
+            // All at once: their datagrams are full, and follow each other.
+            let mut sent = tokio::task::JoinSet::new();
+            for mut client in clients.drain(..) {
+                let body = body.clone();
+                sent.spawn(async move {
+                    let request = Request::post("https://localhost/t/count").body(()).unwrap();
+                    let (response, told) = client.ask(request, &body).await.unwrap();
+                    assert_eq!((response.status().as_u16(), &told[..]), (200, &b"100000"[..]));
+                    client
+                });
+            }
+            clients = sent.join_all().await;
+        }
+        let handle = peer.server.running.shutdown_handle();
+        assert_eq!((peer.server.running.connections(), handle.accepted()), (32, 32));
+        assert_eq!(handle.connections_by_worker(), by_worker);
     });
 }
 

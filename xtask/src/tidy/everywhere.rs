@@ -55,6 +55,7 @@ const MAY_FETCH: &[&str] = &[
     "http-server/src/engine/http3/conn.rs",
     "http-server/src/engine/http3/gate.rs",
     "http-server/src/engine/http3/incoming.rs",
+    "http-server/src/engine/http3/shares.rs",
     "http-server/src/engine/http3/stream.rs",
     // When a second is over, in which a client may send so much.
     "http-server/src/engine/http3/wire.rs",

@@ -1,21 +1,20 @@
-//! The UDP sockets, and the worker of each connection.
+//! The UDP sockets of the workers, and who is let in.
 
+use std::future::pending;
 use std::io;
 use std::net::UdpSocket;
 use std::rc::Rc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
-use std::sync::mpsc::{SyncSender, sync_channel};
-use std::sync::{Arc, Mutex, PoisonError};
-use std::thread;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use http::HeaderValue;
 use quinn::crypto::rustls::QuicServerConfig;
-use quinn::{Endpoint, EndpointConfig, IdleTimeout, ServerConfig, TokioRuntime, TransportConfig, VarInt};
-use server_runtime::{Bound, Error, Handle, Place, Running, Shutdown};
-use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
-use tokio::task::{JoinSet, spawn_local};
+use quinn::{Endpoint, EndpointConfig, IdleTimeout, Runtime as _, ServerConfig, TokioRuntime, TransportConfig, VarInt};
+use server_runtime::{Bound, Error, Handle, Place, QUIC_SHARES_MAX, Shutdown};
+use tokio::task::spawn_local;
 
+use super::shares::{OwnIds, Share, Strays};
 use super::{congestion, conn};
 use crate::engine::worker::Worker;
 use crate::options::Options;
@@ -53,54 +52,67 @@ impl Drop for Handshake {
     }
 }
 
-/// Clients on their way to the workers, each of which takes its own.
-pub(in crate::engine) struct Arrivals(Box<[Mutex<Option<UnboundedReceiver<Arrival>>>]>);
+/// The UDP sockets, of which each worker takes its own.
+pub(in crate::engine) struct Gate {
+    places: Box<[Sockets]>,
+    port: u16,
+    transport: Arc<TransportConfig>,
+    /// The configuration of TLS at the start, and the same for QUIC.
+    config: (Arc<rustls::ServerConfig>, Arc<ServerConfig>),
+    /// Handshakes under way.
+    handshakes: Arc<AtomicUsize>,
+    /// Of the server, as soon as it starts.
+    handle: OnceLock<Handle>,
+}
 
-impl Arrivals {
-    /// Serves those of this worker, on its thread.
-    pub(in crate::engine) fn serve(&self, worker: &Rc<Worker>, shutdown: &Shutdown) {
-        let mut arrivals = self.0[worker.index].lock().unwrap_or_else(PoisonError::into_inner);
-        let Some(mut arrivals) = arrivals.take() else { return };
-        worker.start(shutdown);
-        let (worker, shutdown) = (Rc::clone(worker), shutdown.clone());
-        spawn_local(async move {
-            while let Some(arrival) = arrivals.recv().await {
-                spawn_local(conn::serve(Rc::clone(&worker), arrival, shutdown.clone()));
-            }
-        });
+/// The sockets at one address, by worker.
+struct Sockets {
+    sockets: Box<[Mutex<Option<UdpSocket>>]>,
+    strays: Arc<Strays>,
+}
+
+impl Sockets {
+    fn new(sockets: Vec<UdpSocket>) -> Self {
+        let strays = Strays::new(sockets.len());
+        Self { sockets: sockets.into_iter().map(|socket| Mutex::new(Some(socket))).collect(), strays }
+    }
+
+    /// The endpoint of this worker, on its thread; `None` if the worker has no socket.
+    fn endpoint(&self, worker: usize, config: ServerConfig) -> io::Result<Option<Endpoint>> {
+        let Some(socket) = self.sockets.get(worker) else { return Ok(None) };
+        let Some(socket) = socket.lock().unwrap_or_else(PoisonError::into_inner).take() else { return Ok(None) };
+        let runtime = Arc::new(TokioRuntime);
+        // Each endpoint has a key of its own for resets: a datagram that has lost its way ends no connection of another worker.
+        let mut endpoint = EndpointConfig::default();
+        let mut socket = runtime.wrap_udp_socket(socket)?;
+        let shares = self.sockets.len();
+        if shares > 1 {
+            endpoint.cid_generator(move || Box::new(OwnIds::new(worker, shares)));
+            socket = Arc::new(Share { socket, share: worker, strays: Arc::clone(&self.strays) });
+        }
+        Endpoint::new_with_abstract_socket(endpoint, Some(config), socket, runtime).map(Some)
     }
 }
 
-/// The sockets.
-pub(in crate::engine) struct Gate {
-    sockets: Vec<UdpSocket>,
-    port: u16,
-    transport: Arc<TransportConfig>,
-    workers: Vec<UnboundedSender<Arrival>>,
-}
-
-/// Binds a UDP socket beside every place with TLS, if HTTP/3 is wanted.
+/// Binds UDP sockets beside every place with TLS, if HTTP/3 is wanted.
 ///
 /// # Errors
-/// When one cannot be bound, or there is no such place.
-pub(in crate::engine) fn open(
-    options: &Options,
-    bound: &Bound,
-    workers: usize,
-) -> Result<Option<(Gate, Arrivals)>, Error> {
+/// When one cannot be bound, there is no such place, or the certificate is of no use for QUIC.
+pub(in crate::engine) fn open(options: &Options, bound: &Bound, workers: usize) -> Result<Option<Gate>, Error> {
     if !options.http3 {
         return Ok(None);
     }
-    let sockets = bound.udp_beside_tls()?;
-    let Some(first) = sockets.first() else {
+    let sockets = bound.udp_beside_tls(workers.min(QUIC_SHARES_MAX))?;
+    let Some(first) = sockets.iter().flatten().next() else {
         let what = "HTTP/3 has no place: it is served beside TLS, at the same port (--tls-listen)";
         return Err(Error::Flags(what.to_owned()));
     };
     let port = first.local_addr().map_err(|source| Error::Listen { place: "udp".to_owned(), source })?.port();
-    let (workers, arrivals): (Vec<_>, Vec<_>) = std::iter::repeat_with(unbounded_channel).take(workers).unzip();
-    let arrivals = arrivals.into_iter().map(|arrivals| Mutex::new(Some(arrivals))).collect();
-    let gate = Gate { sockets, port, transport: Arc::new(transport(options)), workers };
-    Ok(Some((gate, Arrivals(arrivals))))
+    let tls = bound.tls_config().ok_or(Error::TlsWithoutCertificate)?;
+    let transport = Arc::new(transport(options));
+    let quic = config(&tls, &transport)?;
+    let places = sockets.into_iter().map(Sockets::new).collect();
+    Ok(Some(Gate { places, port, transport, config: (tls, quic), handshakes: Arc::default(), handle: OnceLock::new() }))
 }
 
 /// The limits of a connection.
@@ -129,82 +141,48 @@ impl Gate {
         HeaderValue::try_from(format!("h3=\":{}\"; ma={MAX_AGE}", self.port)).expect("digits and signs")
     }
 
-    /// Takes datagrams, on a thread of its own that ends with the server.
+    /// The server starts. Before that, nobody is let in.
+    pub(in crate::engine) fn starting(&self, handle: &Handle) {
+        // A server starts once.
+        let _ = self.handle.set(handle.clone());
+    }
+
+    /// Serves this worker's clients, on its thread.
     ///
     /// # Errors
-    /// When the certificate is of no use for QUIC, or the thread cannot be made.
-    pub(in crate::engine) fn run(self, running: &mut Running) -> Result<(), Error> {
-        let door = Door::new(&running.shutdown_handle(), self.transport, self.workers)?;
-        let (name, sockets) = ("http3", self.sockets);
-        let failed = |source| Error::Thread { name: name.to_owned(), source };
-        let (tell, told) = sync_channel(1);
-        let run = move || {
-            door.run(sockets, tell);
-            false
-        };
-        let thread = thread::Builder::new().name(name.to_owned()).spawn(run).map_err(failed)?;
-        running.attach(thread);
-        told.recv().unwrap_or_else(|_| Err(io::Error::other("it ended before it was ready"))).map_err(failed)
+    /// When a socket is of no use for QUIC.
+    pub(in crate::engine) fn serve(&self, worker: &Rc<Worker>, shutdown: &Shutdown) -> io::Result<()> {
+        let Some(handle) = self.handle.get() else { return Ok(()) };
+        for place in &self.places {
+            let Some(endpoint) = place.endpoint(worker.index, (*self.config.1).clone())? else { continue };
+            worker.start(shutdown);
+            let door = Door {
+                handle: handle.clone(),
+                transport: Arc::clone(&self.transport),
+                handshakes: Arc::clone(&self.handshakes),
+                known: self.config.clone(),
+                worker: Rc::clone(worker),
+                shutdown: shutdown.clone(),
+            };
+            spawn_local(door.accept(endpoint));
+        }
+        Ok(())
     }
 }
 
-/// Lets clients in. Each socket has one.
-#[derive(Clone)]
+/// Lets clients of one socket in.
 struct Door {
     handle: Handle,
     transport: Arc<TransportConfig>,
-    workers: Vec<UnboundedSender<Arrival>>,
-    /// Handshakes under way.
     handshakes: Arc<AtomicUsize>,
-    /// The worker that is first among equals next time.
-    next: usize,
     /// The configuration of TLS in use, and the same for QUIC.
     known: (Arc<rustls::ServerConfig>, Arc<ServerConfig>),
+    worker: Rc<Worker>,
+    shutdown: Shutdown,
 }
 
 impl Door {
-    fn new(
-        handle: &Handle,
-        transport: Arc<TransportConfig>,
-        workers: Vec<UnboundedSender<Arrival>>,
-    ) -> Result<Self, Error> {
-        let tls = handle.tls_config().ok_or(Error::TlsWithoutCertificate)?;
-        let known = (Arc::clone(&tls), config(&tls, &transport)?);
-        Ok(Self { handle: handle.clone(), transport, workers, handshakes: Arc::default(), next: 0, known })
-    }
-
-    fn run(self, sockets: Vec<UdpSocket>, ready: SyncSender<io::Result<()>>) {
-        let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
-            Ok(runtime) => runtime,
-            Err(error) => {
-                // The starter waits for this line; if it is gone, the error is dropped.
-                let _ = ready.send(Err(error));
-                return;
-            }
-        };
-        runtime.block_on(async {
-            let config = || Some((*self.known.1).clone());
-            let open = |socket| Endpoint::new(EndpointConfig::default(), config(), socket, Arc::new(TokioRuntime));
-            let endpoints: io::Result<Vec<_>> = sockets.into_iter().map(open).collect();
-            let endpoints = match endpoints {
-                Ok(endpoints) => endpoints,
-                Err(error) => {
-                    let _ = ready.send(Err(error));
-                    return;
-                }
-            };
-            let _ = ready.send(Ok(()));
-            drop(ready);
-            let mut accepting: JoinSet<()> =
-                endpoints.iter().map(|endpoint| self.clone().accept(endpoint.clone())).collect();
-            while accepting.join_next().await.is_some() {}
-            // Connections go on until their workers have ended; the sockets are theirs as long.
-            for worker in &self.workers {
-                worker.closed().await;
-            }
-        });
-    }
-
+    /// For ever: connections go on until their worker ends, and the socket is theirs as long.
     async fn accept(mut self, endpoint: Endpoint) {
         let closing = self.handle.closing();
         loop {
@@ -218,6 +196,7 @@ impl Door {
             }
         }
         endpoint.set_server_config(None);
+        pending().await
     }
 
     /// Lets a client in, or not.
@@ -237,11 +216,10 @@ impl Door {
         if handshakes >= H3_HANDSHAKES {
             return incoming.refuse();
         }
-        let Some(place) = self.handle.take_place(&mut self.next) else { return incoming.refuse() };
-        let (worker, handshake) = (place.worker(), Handshake::new(&self.handshakes));
+        let Some(place) = self.handle.take_place_on(self.worker.index) else { return incoming.refuse() };
+        let handshake = Handshake::new(&self.handshakes);
         let arrival = Arrival { incoming, config: self.config(), place, handshake };
-        // A worker that has ended takes nothing; then the client is refused as this is dropped.
-        let _ = self.workers[worker].send(arrival);
+        spawn_local(conn::serve(Rc::clone(&self.worker), arrival, self.shutdown.clone()));
     }
 
     /// The configuration for a client that comes now.

@@ -1,7 +1,7 @@
 //! HTTP/3: QUIC by quinn, frames and fields by h3, answered by the same router within the same limits.
 //!
-//! One thread has the UDP sockets and knows which datagram belongs to which connection, so that a client can move to another
-//! address. A connection's cryptography, its requests and their answers are its worker's, as those of TCP are.
+//! Each worker has a UDP socket at every address, and all of a connection is its worker's, as of TCP. The connection's id leads a
+//! datagram to the worker, so that a client can move to another address.
 
 mod aside;
 mod bounds;
@@ -10,7 +10,8 @@ mod conn;
 mod gate;
 mod incoming;
 mod section;
+mod shares;
 mod stream;
 mod wire;
 
-pub(super) use gate::{Arrivals, Gate, open};
+pub(super) use gate::{Gate, open};
