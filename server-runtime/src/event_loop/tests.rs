@@ -64,6 +64,15 @@ fn a_task_that_panics_is_over_and_nothing_else() {
             let _kept = PanicsWhenDropped;
             yield_now().await;
         });
+        // The panic comes behind the last poll.
+        impl Future for PanicsWhenDropped {
+            type Output = ();
+
+            fn poll(self: Pin<&mut Self>, _cx: &mut Context<'_>) -> Poll<()> {
+                Poll::Ready(())
+            }
+        }
+        spawn_local(PanicsWhenDropped);
         let done = Rc::new(Notify::new());
         let notify = Rc::clone(&done);
         spawn_local(async move {
