@@ -13,8 +13,11 @@ use std::thread::{self, JoinHandle, Scope, ScopedJoinHandle};
 #[cfg(feature = "search")]
 use std::time::Duration;
 
-/// The names of all threads that have a [`panic_point`].
-pub(crate) const NAMES: [&str; 18] = [
+/// The work of the thread `search` that removes what deleted documents have left in an index.
+pub(crate) const COMPACTION: &str = "search-compaction";
+
+/// The names of all threads that have a [`panic_point`], and of work that has one of its own ([`panic_point_of`]).
+pub(crate) const NAMES: [&str; 19] = [
     "aof",
     "cluster",
     "cluster-file",
@@ -25,6 +28,7 @@ pub(crate) const NAMES: [&str; 18] = [
     "reaper",
     "replica",
     "search",
+    COMPACTION,
     "shutdown",
     "slots-gone",
     "slots-in",
@@ -133,14 +137,22 @@ pub(crate) fn ask_for_panic(name: &str) {
 #[inline]
 pub(crate) fn panic_point() {
     if IS_ASKED.load(Relaxed) {
-        panic_if_meant();
+        panic_if_meant(thread::current().name());
+    }
+}
+
+/// A place at which named work panics if it is asked to. On the way there its thread passes other points.
+#[cfg(feature = "search")]
+pub(crate) fn panic_point_of(work: &str) {
+    if IS_ASKED.load(Relaxed) {
+        panic_if_meant(Some(work));
     }
 }
 
 #[cold]
-fn panic_if_meant() {
+fn panic_if_meant(here: Option<&str>) {
     let mut asked = ASKED.lock().unwrap_or_else(PoisonError::into_inner);
-    if thread::current().name() == Some(asked.as_str()) {
+    if here == Some(asked.as_str()) {
         IS_ASKED.store(false, Relaxed);
         let name = std::mem::take(&mut *asked);
         drop(asked);

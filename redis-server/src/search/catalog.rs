@@ -159,7 +159,11 @@ impl SearchIndex {
     /// Removes what documents that are gone have left, reading at most so many postings and values; whether there is more. `None` if the engine
     /// has panicked: it is empty, and wants to be filled anew.
     pub(super) fn compact(&self, most: u64) -> Option<bool> {
-        let compacted = catch_unwind(AssertUnwindSafe(|| self.engine_mut().compact(most)));
+        let compacted = catch_unwind(AssertUnwindSafe(|| {
+            let mut engine = self.engine_mut();
+            threads::panic_point_of(threads::COMPACTION);
+            engine.compact(most)
+        }));
         compacted
             .inspect_err(|_| {
                 tracing::error!(index = %shown(&self.name), "a panic while an index was compacted: it is filled anew");

@@ -14,7 +14,7 @@ const DEBUG: (&str, &str) = ("enable-debug-command", "yes");
 const SIGABRT: i32 = 6;
 
 /// The threads that the tests below make panic.
-const TRIED: [&str; 18] = [
+const TRIED: [&str; 19] = [
     "aof",
     "cluster",
     "cluster-file",
@@ -25,6 +25,7 @@ const TRIED: [&str; 18] = [
     "reaper",
     "replica",
     "search",
+    "search-compaction",
     "shutdown",
     "slots-gone",
     "slots-in",
@@ -177,6 +178,34 @@ fn an_index_is_right_behind_a_panic_in_it() {
             super::cluster::said(&info).contains("indexing 0")
         });
     }
+}
+
+#[cfg(feature = "search")]
+#[test]
+fn an_index_is_right_behind_a_panic_of_its_compaction() {
+    let process = Process::start("threads-compaction", &[DEBUG]);
+    let mut client = process.connect();
+    assert_eq!(say(&process, "FT.CREATE index ON HASH SCHEMA title TEXT"), "OK");
+    for at in 0..3000 {
+        ask(&mut client, &["HSET", &format!("doc:{at}"), "title", "word"]);
+    }
+    let mut found = || {
+        let found = ask(&mut client, &["FT.SEARCH", "index", "word", "NOCONTENT", "LIMIT", "0", "0"]);
+        super::cluster::said(&found)
+    };
+    assert_eq!(found(), "3000");
+    ask_for_panic(&process, "search-compaction");
+    // An index is compacted behind a thousand removed documents.
+    let gone: Vec<String> = (0..2000).map(|at| format!("doc:{at}")).collect();
+    let words: Vec<&str> = ["DEL"].into_iter().chain(gone.iter().map(String::as_str)).collect();
+    ask(&mut process.connect(), &words);
+    has_panicked(&process, "search-compaction");
+    has_logged(&process, "a panic while an index was compacted: it is filled anew");
+    until("all is indexed again", || {
+        let info = ask(&mut process.connect(), &["FT.INFO", "index"]);
+        super::cluster::said(&info).contains("indexing 0")
+    });
+    assert_eq!(found(), "1000");
 }
 
 #[test]
