@@ -219,8 +219,13 @@ mod tests {
         }
     }
 
-    /// Elements by numbers: a name, a number, and its links of level 0.
+    /// Elements by numbers: a name, a number, and its links of level 0, of which M allows eight.
     fn payload(elements: &[(&str, u64, &[u64])]) -> Vec<u8> {
+        payload_with(8, elements)
+    }
+
+    /// The same with a limit of links that may be another.
+    fn payload_with(most: u64, elements: &[(&str, u64, &[u64])]) -> Vec<u8> {
         let mut out = vec![super::super::super::kind::MODULE_2];
         len(&mut out, VECTOR_SET);
         [1, elements.len() as u64, 1 | 4 << 8, 0].into_iter().for_each(|it| number(&mut out, it));
@@ -228,12 +233,24 @@ mod tests {
             string(&mut out, name.as_bytes());
             string(&mut out, &[7]);
             number(&mut out, 5 + links.len() as u64);
-            [*id, 0, links.len() as u64, 8].iter().chain(*links).for_each(|it| number(&mut out, *it));
+            [*id, 0, links.len() as u64, most].iter().chain(*links).for_each(|it| number(&mut out, *it));
             number(&mut out, 1);
         }
         len(&mut out, opcode::END);
         super::super::super::sign(&mut out);
         out
+    }
+
+    /// Redis gives an element more links than M allows, rather than leave another one without any.
+    #[test]
+    fn elements_with_more_links_than_m_allows_are_read_and_written_again() {
+        let names = ["a", "b", "c", "d", "e", "f", "g", "h", "i", "j"];
+        let others: Vec<u64> = (2..=10).collect();
+        let links = |id: u64| if id == 1 { &others[..] } else { &[1] };
+        let star: Vec<_> = names.into_iter().zip(1..).map(|(name, id)| (name, id, links(id))).collect();
+        let set = restored(&payload_with(16, &star)).expect("it is a set");
+        let again = restored(&dump(crate::keyspace::ValueRef::VectorSet(&set), Fork::default()));
+        assert!(again.is_some_and(|again| set.nodes().eq(again.nodes())));
     }
 
     #[test]
