@@ -357,9 +357,12 @@ fn arriving_keys_stay_invisible_until_the_import_ends() {
     conversation(two, &[("GET {a}1", "new"), ("DBSIZE", "2"), ("LRANGE {a}2 0 -1", "a b")]);
     assert!(two.says("CLUSTER INFO", &format!("cluster_my_epoch:{}", epoch + 7)));
     wait_for(replica, "state success");
+    // The bus tells it to which node the slot belongs.
+    let moved = format!("MOVED {SLOT} {}", two.addr());
+    until("the replica knows the new owner", || replica.says("GET {a}1", &moved));
     conversation(replica, &[("READONLY", "OK"), ("DBSIZE", "2"), ("GET {a}1", "new")]);
     // The node that had it is told by the bus, and what it has goes.
-    until("the former owner knows", || one.says("GET {a}1", &format!("MOVED {SLOT} {}", two.addr())));
+    until("the former owner knows", || one.says("GET {a}1", &moved));
     until("its keys are gone", || one.says("DBSIZE", "0"));
 }
 

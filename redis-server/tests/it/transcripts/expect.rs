@@ -1,45 +1,48 @@
 //! Judging a reply by what the transcript says.
 
+use std::time::Duration;
+
 use redis_server::protocol::glob;
 
 use super::render::render;
 use super::script::{Order, Rules};
 use crate::support::resp::Value;
 
-/// Whether a reply is as the transcript says.
-pub(crate) fn fits(value: &Value, expected: &[String], rules: &Rules) -> bool {
+/// Whether a reply is as the transcript says, which has run for `elapsed` so far.
+pub(crate) fn fits(value: &Value, expected: &[String], rules: &Rules, elapsed: Duration) -> bool {
+    let seconds = elapsed.as_secs_f64();
     if rules.any || rules.name.is_some() {
         return !value.is_error();
     }
     if rules.order == Order::AsWritten {
-        return lines_fit(&render(value), expected, rules.like);
+        return lines_fit(&render(value), expected, rules.like, seconds);
     }
     // The output parses back into the tree that it shows; both trees are then sorted.
     let mut actual = Tree::of(&render(value));
     let mut expected = Tree::of(expected);
     actual.sort(rules.order);
     expected.sort(rules.order);
-    lines_fit(&actual.lines(), &expected.lines(), rules.like)
+    lines_fit(&actual.lines(), &expected.lines(), rules.like, seconds)
 }
 
-fn lines_fit(actual: &[String], expected: &[String], like: bool) -> bool {
+fn lines_fit(actual: &[String], expected: &[String], like: bool, seconds: f64) -> bool {
     match expected.split_first() {
         None => actual.is_empty(),
         Some((gap, rest)) if like && gap == "..." => {
-            (0..=actual.len()).any(|skipped| lines_fit(&actual[skipped..], rest, like))
+            (0..=actual.len()).any(|skipped| lines_fit(&actual[skipped..], rest, like, seconds))
         }
         Some((line, rest)) => {
             let Some((first, others)) = actual.split_first() else { return false };
-            line_fits(first, line, like) && lines_fit(others, rest, like)
+            line_fits(first, line, like, seconds) && lines_fit(others, rest, like, seconds)
         }
     }
 }
 
-fn line_fits(actual: &str, expected: &str, like: bool) -> bool {
+fn line_fits(actual: &str, expected: &str, like: bool, seconds: f64) -> bool {
     actual == expected
         || like && like_fits(actual.as_bytes(), expected.as_bytes())
-        || about(actual, expected, "(integer) ")
-        || about(actual, expected, "(double) ")
+        || about(actual, expected, "(integer) ", seconds)
+        || about(actual, expected, "(double) ", seconds)
 }
 
 /// `*` stands for any text, everything else for itself.
@@ -54,13 +57,14 @@ fn like_fits(actual: &[u8], expected: &[u8]) -> bool {
     glob::matches(&pattern, actual, false)
 }
 
-/// `(integer) ~100+-5`: roughly.
-fn about(actual: &str, expected: &str, kind: &str) -> bool {
+/// `(integer) ~100+-5`: roughly. Without a tolerance it may be a time in seconds, which passes while a busy machine runs other programs.
+fn about(actual: &str, expected: &str, kind: &str, seconds: f64) -> bool {
     let Some((before, wanted)) = expected.split_once(&format!("{kind}~")) else { return false };
     let Some(actual) = actual.strip_prefix(before).and_then(|rest| rest.strip_prefix(kind)) else { return false };
     let (wanted, tolerance) = wanted.split_once("+-").map_or((wanted, None), |(wanted, by)| (wanted, Some(by)));
     let (Ok(actual), Ok(wanted)) = (actual.parse::<f64>(), wanted.parse::<f64>()) else { return false };
-    let tolerance = tolerance.and_then(|by| by.parse().ok()).unwrap_or_else(|| (wanted.abs() * 0.02).max(2.0));
+    let tolerance =
+        tolerance.and_then(|by| by.parse().ok()).unwrap_or_else(|| (wanted.abs() * 0.02).max(2.0) + seconds);
     (actual - wanted).abs() <= tolerance
 }
 
@@ -136,7 +140,7 @@ fn replies_are_judged() {
     let check = |actual: &str, expected: &str, rules: &Rules, fit: bool| {
         let (value, _) = crate::support::resp::parse(actual.as_bytes()).unwrap().unwrap();
         let expected: Vec<_> = expected.lines().map(str::to_owned).collect();
-        assert_eq!(fits(&value, &expected, rules), fit, "{actual:?} against {expected:?}");
+        assert_eq!(fits(&value, &expected, rules, Duration::ZERO), fit, "{actual:?} against {expected:?}");
     };
     let plain = Rules::default();
     let any = Rules { order: Order::Any, ..Rules::default() };

@@ -1,7 +1,7 @@
 //! Replaying a transcript with one server.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use super::expect::fits;
 use super::render::render;
@@ -36,7 +36,8 @@ pub(crate) struct Outcome {
 /// Replays a transcript.
 pub(crate) fn replay(script: &Script, peer: &mut dyn Peer, mode: Mode) -> Outcome {
     let clients = BTreeMap::new();
-    let mut replay = Replay { peer, mode, clients, resp3: false, learnt: HashMap::new(), outcome: Outcome::default() };
+    let (began, learnt, outcome) = (Instant::now(), HashMap::new(), Outcome::default());
+    let mut replay = Replay { peer, mode, began, clients, resp3: false, learnt, outcome };
     let mut at = 0;
     while at < script.steps.len() && replay.outcome.failures.len() < MAX_FAILURES {
         let batch = replay.batch(&script.steps[at..]);
@@ -52,6 +53,7 @@ pub(crate) fn replay(script: &Script, peer: &mut dyn Peer, mode: Mode) -> Outcom
 struct Replay<'p> {
     peer: &'p mut dyn Peer,
     mode: Mode,
+    began: Instant,
     clients: BTreeMap<u8, Client>,
     resp3: bool,
     learnt: HashMap<String, String>,
@@ -242,7 +244,10 @@ impl Replay<'_> {
         }
         let mut value = self.client(step.client)?.reply()?;
         let start = Instant::now();
-        while step.rules.wait && start.elapsed() < PATIENCE && !fits(&value, &step.expected, &step.rules) {
+        while step.rules.wait
+            && start.elapsed() < PATIENCE
+            && !fits(&value, &step.expected, &step.rules, Duration::ZERO)
+        {
             std::thread::sleep(std::time::Duration::from_millis(2));
             let client = self.client(step.client)?;
             client.wire.send(request);
@@ -295,7 +300,7 @@ impl Replay<'_> {
         let learnt = |name: &str| self.learnt.get(name).cloned();
         let expected: Result<Vec<_>, _> = step.expected.iter().map(|line| expand(line, &learnt)).collect();
         let expected = expected?;
-        if !fits(&value, &expected, &step.rules) {
+        if !fits(&value, &expected, &step.rules, self.began.elapsed()) {
             let command = match &step.action {
                 Action::Command(text) | Action::Raw(text) => text,
                 _ => "message",
