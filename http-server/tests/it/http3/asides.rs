@@ -31,6 +31,21 @@ fn the_control_stream() {
     });
 }
 
+/// A change of its priority beside each request (RFC 9218 section 7.2) is no flood, at whatever speed.
+#[test]
+fn priorities_beside_requests() {
+    let peer = Peer::with(|options| options.limits.control_frames = 5);
+    run(async {
+        let raw = peer.raw().await;
+        let mut control = raw.control(b"").await;
+        for request in 0..100 {
+            let update = [&number(4 * request)[..], b"u=1"].concat();
+            control.write_all(&frame(0xf_0700, &update)).await.unwrap();
+            assert!(raw.get("/").await.is_ok(), "request {request}");
+        }
+    });
+}
+
 /// To a QPACK without a dynamic table hardly anything can be said, and nothing is kept of it (RFC 9204 section 4).
 #[test]
 fn the_streams_of_qpack() {
