@@ -92,7 +92,7 @@ fn blocking_services_do_not_block_other_calls() {
     });
 }
 
-/// The effect on other clients of a handler that blocks its thread for 100 ms in one of a hundred calls. Those on its
+/// The effect on other clients of a handler that blocks its thread for 100 ms in one of twenty calls. Those on its
 /// worker are not answered meanwhile, all others are.
 #[test]
 fn handlers_that_block_now_and_then_hold_up_their_own_worker_alone() {
@@ -105,7 +105,7 @@ fn handlers_that_block_now_and_then_hold_up_their_own_worker_alone() {
                 run(async {
                     let mut raw = server.raw().await;
                     for number in 0.. {
-                        let name = if number % 100 == 0 { "nap" } else { "Ann" };
+                        let name = if number % 20 == 0 { "nap" } else { "Ann" };
                         raw.call(post(SAY_HELLO).body(()).unwrap(), hello(name)).await;
                         if is_over.load(Relaxed) {
                             return;

@@ -289,7 +289,7 @@ fn blocking_handlers_do_not_block_other_connections() {
     }
 }
 
-/// The effect on other clients of a handler that blocks its thread for 100 ms in one of a hundred calls. Those on its
+/// The effect on other clients of a handler that blocks its thread for 100 ms in one of twenty calls. Those on its
 /// worker are not answered meanwhile, all others are.
 #[test]
 fn handlers_that_block_now_and_then_hold_up_their_own_worker_alone() {
@@ -300,7 +300,7 @@ fn handlers_that_block_now_and_then_hold_up_their_own_worker_alone() {
             scope.spawn(|| {
                 let mut client = server.client();
                 for number in 0.. {
-                    client.get(if number % 100 == 0 { path } else { "/ann" }).unwrap();
+                    client.get(if number % 20 == 0 { path } else { "/ann" }).unwrap();
                     if is_over.load(Relaxed) {
                         return;
                     }
