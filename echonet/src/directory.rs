@@ -100,9 +100,12 @@ impl Directory {
 
     /// A node has told who it is.
     pub(crate) fn ready(&mut self, info: &NodeInfo) -> Found {
-        let addr = info.addr;
+        self.told(info.addr, info.id())
+    }
+
+    fn told(&mut self, addr: NodeAddr, id: Option<NodeId>) -> Found {
         self.doubted.remove(&addr);
-        let Some(id) = info.id() else { return Found::Nameless };
+        let Some(id) = id else { return Found::Nameless };
         if let Some(name) = self.at.get(&addr).cloned() {
             if self.nodes.get(&name).is_some_and(|node| node.id == id) {
                 return Found::Here(name);
@@ -119,8 +122,11 @@ impl Directory {
     /// It has been asked who is at the address at which a node was known before. The name of the node, and whether it is one
     /// that was shown before at this address.
     pub(crate) fn resolve(&mut self, info: &NodeInfo, other: NodeAddr, namesake: Namesake) -> Found {
-        let addr = info.addr;
-        let Some(id) = info.id().filter(|_| !self.is_doubted(addr)) else { return Found::Nameless };
+        self.inquired((info.addr, info.id()), other, namesake)
+    }
+
+    fn inquired(&mut self, (addr, id): (NodeAddr, Option<NodeId>), other: NodeAddr, namesake: Namesake) -> Found {
+        let Some(id) = id.filter(|_| !self.is_doubted(addr)) else { return Found::Nameless };
         let name = Name::from(id.to_string());
         // Meanwhile the other one may have left, or another one may have come.
         let is_there = self.nodes.get(&name).is_some_and(|node| node.addrs.contains(&other));
@@ -229,4 +235,67 @@ const CLOCK: PropertySet = PropertySet::of(&[0x97, 0x98]);
 /// An address as a part of a name.
 fn plain(addr: NodeAddr, separator: char) -> String {
     addr.to_string().chars().map(|c| if c.is_ascii_alphanumeric() { c } else { separator }).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::Ipv4Addr;
+
+    use super::*;
+
+    fn addr(last: u8) -> NodeAddr {
+        Ipv4Addr::new(192, 0, 2, last).into()
+    }
+
+    fn id(number: u8) -> NodeId {
+        NodeId::Number([number; 17])
+    }
+
+    /// A directory with a node at an address.
+    fn with_node() -> (Directory, Name) {
+        let mut directory = Directory::new('-');
+        let Found::Arrived(name) = directory.told(addr(1), Some(id(1))) else { panic!("it is new") };
+        assert_eq!(directory.told(addr(1), Some(id(1))), Found::Here(name.clone()));
+        (directory, name)
+    }
+
+    #[test]
+    fn a_node_that_is_replaced_has_its_address_no_more() {
+        let (mut directory, first) = with_node();
+        let Found::Arrived(second) = directory.told(addr(1), Some(id(2))) else { panic!("it is new") };
+        assert_eq!(directory.certain_name(addr(1)), Some(&second));
+        assert_eq!((directory.place(&first), directory.place(&second)), (None, Some((addr(1), id(2)))));
+        assert_eq!(directory.told(addr(2), Some(id(1))), Found::Arrived(first.clone()));
+        assert_eq!(directory.place(&first), Some((addr(2), id(1))));
+    }
+
+    #[test]
+    fn a_doubted_address_is_no_nodes_until_one_has_told_its_identity() {
+        let (mut directory, name) = with_node();
+        let before = directory.doubts(addr(1));
+        directory.doubt(addr(1));
+        assert_eq!(directory.certain_name(addr(1)), None);
+        assert_ne!(directory.doubts(addr(1)), before, "earlier answers are void");
+        assert_eq!(directory.told(addr(1), Some(id(1))), Found::Here(name.clone()));
+        assert_eq!(directory.certain_name(addr(1)), Some(&name));
+    }
+
+    #[test]
+    fn a_number_at_a_second_address_is_of_one_node_or_of_two() {
+        let second = || (addr(2), Some(id(1)));
+        let (mut directory, name) = with_node();
+        assert_eq!(directory.told(addr(2), Some(id(1))), Found::Elsewhere(addr(1)));
+        assert_eq!(directory.inquired(second(), addr(1), Namesake::Same), Found::Here(name.clone()));
+        assert_eq!(directory.lost(addr(1)), None, "it has another address");
+        assert_eq!(directory.place(&name), Some((addr(2), id(1))));
+        let (mut directory, name) = with_node();
+        let twin = directory.inquired(second(), addr(1), Namesake::Twin);
+        assert_eq!(twin, Found::Arrived(format!("{name}-192-0-2-2").into()));
+        assert_eq!(directory.place(&name), Some((addr(1), id(1))));
+        let (mut directory, name) = with_node();
+        assert_eq!(directory.inquired(second(), addr(1), Namesake::Gone), Found::Arrived(name.clone()));
+        assert_eq!((directory.certain_name(addr(1)), directory.place(&name)), (None, Some((addr(2), id(1)))));
+        directory.doubt(addr(2));
+        assert_eq!(directory.inquired(second(), addr(1), Namesake::Same), Found::Nameless);
+    }
 }
