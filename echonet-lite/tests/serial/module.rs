@@ -39,6 +39,10 @@ pub(crate) enum Fault {
     Forge,
     /// Noise comes before the answer.
     Noise,
+    /// The check sum of the answer's frame is wrong: the module drops the frame without a word.
+    Checksum,
+    /// The line to the host, which has no check sum, loses a byte of the answer.
+    LostByte,
     /// The module starts anew, as after a moment without power, and has forgotten everything.
     Restart,
 }
@@ -327,8 +331,11 @@ impl Simulator {
             Some(meter) => meter(payload),
             None => answer(payload),
         };
-        if let Some(answer) = answer {
-            self.datagram(true, 0x0E1A, &answer, out);
+        let Some(answer) = answer.filter(|_| fault != Some(Fault::Checksum)) else { return };
+        self.datagram(true, 0x0E1A, &answer, out);
+        if fault == Some(Fault::LostByte) {
+            // The last one before the end of the line.
+            out.remove(out.len() - 3);
         }
     }
 

@@ -19,20 +19,22 @@ const MINUTE: u64 = 60_000_000;
 const HALF_HOUR: u64 = 30 * MINUTE;
 const DAY: u64 = 48 * HALF_HOUR;
 
-/// A day's worth of trouble, one for each half hour.
-const TROUBLES: [Fault; 12] = [
-    Fault::Expire,
-    Fault::NoAnswer,
-    Fault::Noise,
-    Fault::Close,
-    Fault::Deny,
-    Fault::Forge,
-    Fault::Limit,
-    Fault::Restart,
-    Fault::NoTransmit,
-    Fault::FindNeighbour,
-    Fault::Silent("SKSENDTO"),
-    Fault::Refuse("SKSENDTO", "ER10"),
+/// Troubles, those of one half hour after those of the other.
+const TROUBLES: [&[Fault]; 13] = [
+    &[Fault::Expire],
+    &[Fault::NoAnswer],
+    &[Fault::Noise],
+    // Only a new session can be denied.
+    &[Fault::Close, Fault::Deny],
+    &[Fault::Forge],
+    &[Fault::Limit],
+    &[Fault::Restart],
+    &[Fault::NoTransmit],
+    &[Fault::FindNeighbour],
+    &[Fault::Silent("SKSENDTO")],
+    &[Fault::Refuse("SKSENDTO", "ER10")],
+    &[Fault::Checksum],
+    &[Fault::LostByte],
 ];
 
 /// The reading of a half hour: its number since the beginning, as the count.
@@ -156,7 +158,10 @@ fn a_week_of_a_meter_has_no_gap_and_takes_no_more_memory() {
         for minute in 0..7 * DAY / MINUTE {
             let now = minute * MINUTE;
             if minute % 30 == 0 {
-                bench.module.add_fault(TROUBLES[(now / HALF_HOUR) as usize % TROUBLES.len()].clone());
+                assert!(bench.module.is_fault_free(), "{kind:?}: a trouble before minute {minute} did not happen");
+                for fault in TROUBLES[(now / HALF_HOUR) as usize % TROUBLES.len()] {
+                    bench.module.add_fault(fault.clone());
+                }
                 let header = Header { tid: 0x55, seoj: OBJECT, deoj: Eoj::CONTROLLER, esv: Esv::Inf };
                 let mut buffer = [0; 64];
                 let mut writer = FrameWriter::new(&mut buffer, header).unwrap();
