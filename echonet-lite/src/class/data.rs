@@ -24,7 +24,8 @@ pub enum Data {
         /// Whether a byte for the second follows: 7 bytes, else 6.
         seconds: bool,
     },
-    /// A text in UTF-8. Zero bytes and spaces at its end do not belong to it.
+    /// A text in UTF-8. Zero bytes and spaces at its end do not belong to it. Without the feature `std`, no bytes are read as
+    /// a text; [`Raw`](Self::Raw) reads them there.
     Text {
         /// The fewest bytes: zero bytes fill a shorter text.
         minimum: u8,

@@ -83,9 +83,16 @@ fn unset(edt: &[u8]) -> Option<Value<'static>> {
 }
 
 /// The text of bytes; none if they are not UTF-8, or have control characters in the text.
+#[cfg(feature = "std")]
 fn text(edt: &[u8]) -> Option<&str> {
     let text = core::str::from_utf8(edt).ok()?.trim_end_matches(['\0', ' ']);
     (!text.contains(char::is_control)).then_some(text)
+}
+
+/// A microcontroller has the tables' classes, and these have no texts: UTF-8 would take 0.9 kB of its flash for nothing.
+#[cfg(not(feature = "std"))]
+const fn text(_: &[u8]) -> Option<&str> {
+    None
 }
 
 fn mismatch(data: &'static Data, edt: &[u8]) -> Fault {
