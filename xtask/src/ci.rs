@@ -1,5 +1,6 @@
 //! Every gate, quiet where all is well.
 
+mod machete;
 mod program;
 mod second_try;
 mod selection;
@@ -134,6 +135,11 @@ impl Gates<'_> {
         })?;
         if self.selection.includes("tidy") {
             crate::tidy::run()?;
+        }
+        if self.selection.includes("machete")
+            && let Some(machete) = machete::command()?
+        {
+            gate("machete", machete)?;
         }
         // In full each is built from its tarball, which takes minutes.
         let package = ["package", "--build"];
