@@ -31,7 +31,7 @@ use std::process::ExitCode;
 use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 
 #[derive(Parser)]
-#[command(name = "cargo xtask", about = "Commands that start servers or measure")]
+#[command(name = "cargo xtask", bin_name = "cargo xtask", about = "Commands that start servers or measure")]
 struct Cli {
     #[command(subcommand)]
     command: Task,

@@ -20,7 +20,7 @@ use clap::{Parser, Subcommand};
 use xtask::lab;
 
 #[derive(Parser)]
-#[command(name = "cargo xtask", about = "Automation of this workspace", after_help = lab::list())]
+#[command(name = "cargo xtask", bin_name = "cargo xtask", about = "Automation of this workspace", after_help = lab::list())]
 struct Cli {
     #[command(subcommand)]
     command: Task,
