@@ -3,17 +3,21 @@
 use std::future::Future;
 use std::hash::{BuildHasher, RandomState};
 use std::net::{Ipv4Addr, SocketAddr};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use echonet_lite::node::Instant as Moment;
 use echonet_lite::serial::{AsyncSerialPort, COMMAND_MAX, Config, Credentials, Event, Relay, SerialPort};
 use socket2::{Domain, Protocol, Socket, Type};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::{TcpStream, UdpSocket};
+use tokio::time::Instant;
 
 use crate::commands::Options;
 use crate::failure::Failure;
 use crate::output::Output;
+
+#[cfg(all(test, feature = "mqtt", feature = "web"))]
+mod tests;
 
 /// The address of the meter.
 pub(crate) const METER: Ipv4Addr = Ipv4Addr::new(127, 36, 10, 1);
@@ -54,7 +58,7 @@ pub(crate) async fn beside(
     work: impl Future<Output = Result<(), Failure>>,
 ) -> Result<(), Failure> {
     let Some(path) = options.meter.as_deref() else { return work.await };
-    let mut meter = Meter::open(path, options, *out).await?;
+    let mut meter = Meter::open(path, config(options)?, options.port, *out).await?;
     if first {
         let progress = out.progress("joining the meter's network");
         let joined = tokio::time::timeout(options.timeout.map_or(JOINED, |time| time.max(JOINED)), meter.join()).await;
@@ -104,12 +108,12 @@ fn bind(port: u16) -> Result<UdpSocket, Failure> {
 }
 
 impl<'a> Meter<'a> {
-    async fn open(path: &'a str, options: &Options, out: Output) -> Result<Self, Failure> {
+    async fn open(path: &'a str, config: Config, port: u16, out: Output) -> Result<Self, Failure> {
         let tid = RandomState::new().hash_one(0) as u16;
-        let mut relay = Relay::new(config(options)?, tid);
+        let mut relay = Relay::new(config, tid);
         relay.observe(move |event| tell(event, out));
-        let (socket, line) = (bind(options.port)?, open(path).await?);
-        let mut meter = Self { path, line, relay, socket, began: Instant::now(), port: options.port, out };
+        let (socket, line) = (bind(port)?, open(path).await?);
+        let mut meter = Self { path, line, relay, socket, began: Instant::now(), port, out };
         meter.relay.start(meter.now());
         Ok(meter)
     }

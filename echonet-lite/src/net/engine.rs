@@ -5,7 +5,8 @@ use core::net::SocketAddr;
 use std::borrow::ToOwned;
 use std::panic::{self, AssertUnwindSafe};
 use std::string::String;
-use std::time::Instant as SystemInstant;
+
+use tokio::time::Instant as SystemInstant;
 
 use super::report::report;
 use crate::controller::{Controller, Event};
@@ -132,7 +133,7 @@ impl<D: Device> Engine<D> {
         Instant(self.clock.elapsed().as_micros() as u64)
     }
 
-    /// The moment of the system's clock that `at` stands for.
+    /// The moment of tokio's clock that `at` stands for.
     #[cfg(all(target_os = "linux", not(echonet_portable)))]
     pub(super) fn system_time(&self, at: Instant) -> SystemInstant {
         self.clock + at.since(Instant::ZERO)

@@ -1,9 +1,10 @@
 //! Polling: the bridge plans requests to nodes, and tasks report the answers.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use echonet_lite::controller::NodeAddr;
 use echonet_lite::wire::{Eoj, PropertySet};
+use tokio::time::Instant;
 
 use super::Bridge;
 use super::thing::Group;

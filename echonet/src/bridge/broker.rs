@@ -4,11 +4,12 @@
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::hash::{BuildHasher, RandomState};
 use std::path::Path;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use percent_encoding::percent_decode_str;
 use rumqttc::{AsyncClient, ConnectionError, Event, EventLoop, LastWill, MqttOptions, NetworkOptions, Packet, QoS};
 use tokio::sync::mpsc;
+use tokio::time::Instant;
 
 use super::tls;
 use crate::commands::Bridge as Args;

@@ -1,6 +1,6 @@
 //! Commands of users to devices.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use echonet_lite::class::{Data, PropertySpec, Scaled, Unit, Value};
 use echonet_lite::controller::{Failure as Ended, NodeAddr, NodeId, Request};
@@ -8,6 +8,7 @@ use echonet_lite::net::{Endpoint, Error};
 use echonet_lite::wire::Eoj;
 use serde_json::json;
 use tokio::task::AbortHandle;
+use tokio::time::Instant;
 
 use super::asking::{self, Reading, SETTLED, Told, WriteFailure};
 use super::{Bridge, composite, shown};

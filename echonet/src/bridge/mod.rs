@@ -22,7 +22,7 @@ mod tls;
 mod translated;
 
 use std::collections::{BTreeSet, HashMap};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use asking::Told;
 use broker::{Broker, News, OFFLINE, ONLINE};
@@ -34,6 +34,7 @@ use echonet_lite::wire::Eoj;
 use nodes::Node;
 use thing::{Group, Thing};
 use tokio::sync::mpsc;
+use tokio::time::Instant;
 
 use crate::commands::{Bridge as Args, Options};
 use crate::directory::{Directory, Name};
@@ -148,7 +149,7 @@ pub(crate) async fn run(args: &Args, options: &Options, out: &Output) -> Result<
 /// Waits until then; for ever if there is nothing to wait for.
 async fn until(moment: Option<Instant>) {
     match moment {
-        Some(moment) => tokio::time::sleep_until(moment.into()).await,
+        Some(moment) => tokio::time::sleep_until(moment).await,
         None => std::future::pending().await,
     }
 }

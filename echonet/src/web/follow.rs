@@ -1,13 +1,14 @@
 //! Events of the network, and the times of requests.
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use echonet_lite::controller::{Event, NodeAddr, NodeInfo};
 use echonet_lite::net::Events;
 use echonet_lite::wire::Eoj;
 use serde_json::json;
 use tokio::sync::mpsc;
+use tokio::time::Instant;
 
 use super::Web;
 use super::device::Device;
@@ -66,7 +67,7 @@ pub(super) async fn follow(
 /// Waits until then; for ever if there is nothing to wait for.
 async fn until(moment: Option<Instant>) {
     match moment {
-        Some(moment) => tokio::time::sleep_until(moment.into()).await,
+        Some(moment) => tokio::time::sleep_until(moment).await,
         None => std::future::pending().await,
     }
 }

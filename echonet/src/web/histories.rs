@@ -1,12 +1,13 @@
 //! Values of properties: at every change, or at regular times.
 
 use std::collections::VecDeque;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
 use echonet_lite::emulate::Moment;
 use serde_json::{Value as Json, json};
+use tokio::time::Instant;
 
 use super::Web;
 use super::problem::{Answer, Created, Problem};

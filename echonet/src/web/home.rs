@@ -2,12 +2,13 @@
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use echonet_lite::controller::{NodeAddr, NodeInfo};
 use echonet_lite::wire::{Eoj, PropertySet};
 use serde_json::{Map, Value as Json, json};
 use tokio::sync::{Notify, broadcast};
+use tokio::time::Instant;
 
 use super::device::{Device, Values};
 use super::histories::Histories;

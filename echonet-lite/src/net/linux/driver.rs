@@ -12,7 +12,7 @@ use std::vec::Vec;
 
 use tokio::io::Ready;
 use tokio::io::unix::AsyncFd;
-use tokio::time::Sleep;
+use tokio::time::{Instant as SystemInstant, Sleep};
 
 use super::sys;
 use crate::net::engine::Device;
@@ -107,12 +107,11 @@ impl<D: Device> Driver<D> {
     }
 
     /// Has the task polled again at a deadline; says whether that is now.
-    fn await_deadline(&mut self, cx: &mut Context<'_>, deadline: Option<(Instant, std::time::Instant)>) -> bool {
+    fn await_deadline(&mut self, cx: &mut Context<'_>, deadline: Option<(Instant, SystemInstant)>) -> bool {
         let Some((deadline, system)) = deadline else {
             self.sleep = None;
             return false;
         };
-        let system = tokio::time::Instant::from_std(system);
         match &mut self.sleep {
             // One that comes too early costs a poll; setting it anew for each request would cost more.
             Some((armed, _)) if *armed <= deadline => {}
