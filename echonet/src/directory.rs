@@ -10,7 +10,7 @@ use echonet_lite::controller::{Answer, Failure, NodeAddr, NodeId, NodeInfo, Requ
 use echonet_lite::net::{Endpoint, Error};
 use echonet_lite::wire::{Eoj, PropertySet};
 
-/// How long the address that a node had before is asked whether the node is there.
+/// How long an address of a node is asked whether the node is there.
 const INQUIRY: Duration = Duration::from_secs(2);
 
 /// The name of a node, the same at every address.
@@ -78,7 +78,6 @@ impl Directory {
     }
 
     /// The node that was last known at an address.
-    #[cfg(feature = "mqtt")]
     pub(crate) fn last_known_name(&self, addr: NodeAddr) -> Option<&Name> {
         self.at.get(&addr)
     }
@@ -161,13 +160,11 @@ impl Directory {
     }
 
     /// True for a node with more than one address.
-    #[cfg(feature = "mqtt")]
     pub(crate) fn has_other(&self, name: &str) -> bool {
         self.nodes.get(name).is_some_and(|node| node.addrs.len() > 1)
     }
 
     /// No node or another one answers at an address of a node: its next one is used. Returns false if it has no other.
-    #[cfg(feature = "mqtt")]
     pub(crate) fn use_next(&mut self, name: &str, addr: NodeAddr) -> bool {
         let Some(node) = self.nodes.get_mut(name).filter(|node| node.addrs.len() > 1) else { return false };
         if node.addrs[0] == addr {
@@ -221,6 +218,13 @@ pub(crate) async fn inquire(endpoint: &Endpoint, old: &NodeInfo, new: &NodeInfo)
     };
     let is_same = objects(old) == objects(new) && settings.iter().all(|epc| there.get(epc) == here.get(epc));
     if is_same { Namesake::Same } else { Namesake::Twin }
+}
+
+/// Whether a node answers soon at one of its addresses. Of a node that may be gone from there, the answer to a request is
+/// not waited for: a slow node may take longer, and requests that the node has lost come first.
+pub(crate) async fn answers_at(endpoint: &Endpoint, addr: NodeAddr, id: NodeId) -> bool {
+    let request = Request::get(Eoj::NODE_PROFILE, &[0x82]).fresh().only_to(id).timeout(INQUIRY);
+    endpoint.request(addr, &request).await.is_ok()
 }
 
 /// True if the node answered the question for its identity, and not the request that followed.

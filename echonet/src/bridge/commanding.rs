@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use echonet_lite::class::{Data, PropertySpec, Scaled, Unit, Value};
-use echonet_lite::controller::{Failure as Ended, NodeAddr, NodeId, Request};
-use echonet_lite::net::{Endpoint, Error};
+use echonet_lite::controller::{Failure as Ended, NodeAddr, Request};
+use echonet_lite::net::Error;
 use echonet_lite::wire::Eoj;
 use serde_json::json;
 use tokio::task::AbortHandle;
@@ -12,7 +12,7 @@ use tokio::time::Instant;
 
 use super::asking::{self, Reading, SETTLED, Told, WriteFailure};
 use super::{Bridge, composite, shown};
-use crate::directory::Name;
+use crate::directory::{Name, answers_at};
 use crate::render;
 
 /// How long a command waits for a node that is not found at its address: it can be found at another one.
@@ -87,8 +87,7 @@ impl Bridge<'_> {
             let command = carried;
             let lent: Vec<_> = command.writes.iter().map(|(epc, edt)| (*epc, edt.as_slice())).collect();
             let request = Request::set(command.eoj, &lent).only_to(id);
-            // Of a node that may be gone from here the answer is not waited for as long as a slow one may take.
-            let failure = if has_other && !node_answers_at(&endpoint, addr, id).await {
+            let failure = if has_other && !answers_at(&endpoint, addr, id).await {
                 Some(WriteFailure::Elsewhere("the node does not answer at this address".to_owned()))
             } else {
                 match endpoint.request(addr, &request).await {
@@ -121,11 +120,23 @@ impl Bridge<'_> {
         match failure {
             Some(WriteFailure::Elsewhere(_)) if !command.is_turned && self.has_turned(&command.name, addr) => {
                 command.is_turned = true;
-                return self.carry_out(command);
+                let name = command.name.clone();
+                self.carry_out(command);
+                // Its other commands need not find out the same.
+                return self.carry_out_waiting(&name);
             }
             Some(WriteFailure::Elsewhere(_)) if Instant::now() < command.until => {
                 self.search_missing();
                 return self.wait_for_node(command);
+            }
+            // It may have been lost on the way to an address that the node has left.
+            Some(WriteFailure::Unanswered(_))
+                if Instant::now() < command.until
+                    && self.certain_place(&command.name).is_none_or(|(at, _)| at != addr)
+                    && self.writes_a_state(&command) =>
+            {
+                self.search_missing();
+                return self.carry_out(command);
             }
             Some(WriteFailure::Elsewhere(why) | WriteFailure::Unanswered(why)) => {
                 self.not_written(&command, "unanswered", &why);
@@ -139,6 +150,12 @@ impl Bridge<'_> {
     /// A node that is not at an address may have another one, or may have been found at another one since: true if so.
     fn has_turned(&mut self, name: &Name, addr: NodeAddr) -> bool {
         self.directory.use_next(name, addr) || self.certain_place(name).is_some_and(|(at, _)| at != addr)
+    }
+
+    /// Whether a command writes properties that can be read: a state, which can be written twice.
+    fn writes_a_state(&self, command: &Command) -> bool {
+        let thing = self.things.get(&(command.name.clone(), command.eoj));
+        thing.is_some_and(|thing| command.writes.iter().all(|(epc, _)| thing.maps.readable.contains(*epc)))
     }
 
     /// The user sees what is true, even if it is what was true before.
@@ -180,25 +197,18 @@ impl Bridge<'_> {
     pub(super) fn carry_out_waiting(&mut self, name: &Name) {
         let mut found: Vec<_> = self.waiting.extract_if(.., |command| command.name == *name).collect();
         if let Some((addr, _)) = self.certain_place(name) {
-            let things = &self.things;
-            let is_state = |command: &Command| {
-                let thing = things.get(&(command.name.clone(), command.eoj));
-                thing.is_some_and(|thing| command.writes.iter().all(|(epc, _)| thing.maps.readable.contains(*epc)))
-            };
-            let is_astray = |of: &mut UnderWay| of.command.name == *name && of.addr != addr && is_state(&of.command);
-            for UnderWay { command, task, .. } in self.under_way.extract_if(.., is_astray) {
+            let under_way = std::mem::take(&mut self.under_way);
+            let is_astray =
+                |of: &UnderWay| of.command.name == *name && of.addr != addr && self.writes_a_state(&of.command);
+            let (astray, others): (Vec<_>, Vec<_>) = under_way.into_iter().partition(is_astray);
+            self.under_way = others;
+            for UnderWay { command, task, .. } in astray {
                 task.abort();
                 found.push(command);
             }
         }
         found.into_iter().for_each(|command| self.carry_out(command));
     }
-}
-
-/// The node answers at this address within the time that a command waits for a node: true if so.
-async fn node_answers_at(endpoint: &Endpoint, addr: NodeAddr, id: NodeId) -> bool {
-    let request = Request::get(Eoj::NODE_PROFILE, &[0x82]).fresh().only_to(id).timeout(FOUND);
-    endpoint.request(addr, &request).await.is_ok()
 }
 
 /// A number rounded to the steps of a property: a home in degrees Fahrenheit sets 22.2 °C. Anything else is as it was.

@@ -13,6 +13,7 @@ use serde_json::{Map, Value as Json, json};
 use super::device::{Device, Resource, Values, only_value};
 use super::problem::Problem;
 use super::{Web, schema, value};
+use crate::directory::answers_at;
 
 /// The time from a write to the read of its result: some devices take a moment to do it.
 const SETTLED: Duration = Duration::from_secs(2);
@@ -104,7 +105,7 @@ impl Web {
         let edt = value::edt(resource.spec, only_field(body, name)?)?;
         self.write(device, resource.spec.epc, &edt).await?;
         let said = [(resource.spec.epc, edt)];
-        self.home.take(device, self.home.certainty(device), &said);
+        self.home.take_its_own(device, &said);
         self.settle(device);
         let values = Values::from(said);
         // For a number that is multiplied, the sent value counts.
@@ -127,30 +128,63 @@ impl Web {
         Ok(json!({}))
     }
 
-    /// Asks a device at its node's address, or at the one that the node is found at meanwhile: no other node.
-    async fn ask_its_own(&self, device: &Device, request: &Request<'_>) -> Result<Answer, Problem> {
+    /// Asks a device at its node's address, or at the one that the node is found at meanwhile: no other node. A request that
+    /// may have reached the node before is sent again only if it can be repeated. An address that the node has left is not
+    /// waited for: earlier requests there can take half a minute to fail, one after the other.
+    async fn ask_its_own(
+        &self,
+        device: &Device,
+        request: &Request<'_>,
+        can_be_repeated: bool,
+    ) -> Result<Answer, Problem> {
         let until = tokio::time::Instant::now() + FOUND;
         let request = request.only_to(device.node);
+        let mut is_turned = false;
         loop {
             // Looked at before the address is, so that no move is missed.
             let moved = self.home.moved.notified();
             let addr = self.home.device(&device.id)?.addr;
-            match self.endpoint.request(addr, &request).await {
-                Err(error @ Error::Failed(Failure::OtherNode | Failure::NodeSilent { .. })) => {
-                    self.search();
-                    if tokio::time::timeout_at(until, moved).await.is_err() {
-                        return Err(Problem::from(error));
-                    }
+            let has_other = !is_turned && self.home.has_other(device);
+            let asked = async {
+                let is_there = !has_other || answers_at(&self.endpoint, addr, device.node).await;
+                if is_there { Some(self.endpoint.request(addr, &request).await) } else { None }
+            };
+            let result = tokio::select! {
+                result = asked => result,
+                () = self.home.has_moved(device, addr), if can_be_repeated => continue,
+            };
+            let error = match result {
+                Some(Ok(answer)) => return Ok(answer),
+                Some(Err(error)) => error,
+                None => {
+                    is_turned = true;
+                    self.home.turns(device, addr);
+                    continue;
                 }
-                result => return result.map_err(Problem::from),
+            };
+            let is_elsewhere = match error {
+                Error::Failed(Failure::OtherNode | Failure::NodeSilent { .. }) => true,
+                Error::Failed(Failure::TimedOut { .. }) => can_be_repeated && !self.home.is_certainly_at(device, addr),
+                _ => false,
+            };
+            if !is_elsewhere {
+                return Err(Problem::from(error));
+            }
+            if !std::mem::replace(&mut is_turned, true) && self.home.turns(device, addr) {
+                continue;
+            }
+            self.search();
+            if tokio::time::timeout_at(until, moved).await.is_err() {
+                return Err(Problem::from(error));
             }
         }
     }
 
-    /// Writes a property.
+    /// Writes a property. A property that can be read is a state, which can be written twice.
     async fn write(&self, device: &Device, epc: u8, edt: &[u8]) -> Result<(), Problem> {
         let writes = [(epc, edt)];
-        let answer = self.ask_its_own(device, &Request::set(device.eoj, &writes)).await?;
+        let is_state = device.maps.readable.contains(epc);
+        let answer = self.ask_its_own(device, &Request::set(device.eoj, &writes), is_state).await?;
         let refused = || Problem::device(format!("the device refuses {epc:#04X} = {}", hex(edt)));
         if answer.is_ok() { Ok(()) } else { Err(refused()) }
     }
@@ -164,7 +198,7 @@ impl Web {
         for batch in device.quirks.batches(epcs) {
             let request = Request::get(device.eoj, &batch);
             let answer = if is_fresh {
-                self.ask_its_own(device, &request.fresh()).await
+                self.ask_its_own(device, &request.fresh(), true).await
             } else {
                 self.endpoint.request(device.addr, &request).await.map_err(Problem::from)
             };
@@ -176,7 +210,11 @@ impl Web {
                 Err(error) => problem = problem.or(Some(error)),
             }
         }
-        self.home.take(device, certainty, &said);
+        if is_fresh {
+            self.home.take_its_own(device, &said);
+        } else {
+            self.home.take(device, certainty, &said);
+        }
         match problem {
             Some(problem) if said.is_empty() => Err(problem),
             _ => Ok(said.into_iter().collect()),
@@ -192,6 +230,8 @@ impl Web {
         tokio::spawn(async move {
             tokio::time::sleep(SETTLED).await;
             web.home.has_settled(&device.id);
+            // It may have moved, or gone.
+            let Ok(device) = web.home.device(&device.id) else { return };
             // It may be silent now; then it is asked later.
             let _ = web
                 .fetch(&device, device.silent().union(device.maps.writable.intersection(device.readable())), false)

@@ -76,9 +76,14 @@ impl Device {
         if std::ptr::eq(class, self.class) {
             return None;
         }
+        Some(Self { class, ..self.at(self.addr) })
+    }
+
+    /// The same device at an address.
+    pub(super) fn at(&self, addr: NodeAddr) -> Self {
         let (id, quirks, atomic) = (self.id.clone(), self.quirks.clone(), tokio::sync::Mutex::default());
-        let Self { node, addr, eoj, maps, maker, standard, .. } = *self;
-        Some(Self { id, node, addr, eoj, class, maps, quirks, maker, standard, atomic })
+        let Self { node, eoj, class, maps, maker, standard, .. } = *self;
+        Self { id, node, addr, eoj, class, maps, quirks, maker, standard, atomic }
     }
 
     /// All that can be read and that the tables explain.

@@ -16,7 +16,7 @@ use super::problem::Problem;
 use super::stored::Stored;
 use super::{bulks, groups, schema};
 use crate::circuits::{Circuits, Part};
-use crate::directory::{Directory, Found, Namesake};
+use crate::directory::{Directory, Found, Name, Namesake};
 use crate::quirks::Table;
 use crate::{data, names};
 
@@ -238,24 +238,66 @@ impl Home {
 
     /// The node that was at an address is there no more: its devices are offline if it has no other.
     pub(super) fn left(&self, addr: NodeAddr) {
-        let mut state = self.state();
-        if let Some(name) = state.directory.left(addr) {
-            self.is_node_online(&mut state, &name, false);
-        }
+        self.leaves(addr, Directory::left);
     }
 
     /// A node answers no more at an address.
     pub(super) fn lost(&self, addr: NodeAddr) {
+        self.leaves(addr, Directory::lost);
+    }
+
+    fn leaves(&self, addr: NodeAddr, leave: impl Fn(&mut Directory, NodeAddr) -> Option<Name>) {
         let mut state = self.state();
-        if let Some(name) = state.directory.lost(addr) {
-            self.is_node_online(&mut state, &name, false);
+        let Some(name) = state.directory.last_known_name(addr).cloned() else { return };
+        match leave(&mut state.directory, addr) {
+            Some(name) => self.is_node_online(&mut state, &name, false),
+            None => self.follow(&mut state, &name),
         }
     }
 
+    /// True for a device whose node has more than one address.
+    pub(super) fn has_other(&self, device: &Device) -> bool {
+        let node = device.id.rsplit_once('-').map(|(node, _)| node);
+        node.is_some_and(|node| self.state().directory.has_other(node))
+    }
+
+    /// Returns when a device is at another address than this one.
+    pub(super) async fn has_moved(&self, device: &Device, from: NodeAddr) {
+        loop {
+            // Looked at before the address is, so that no move is missed.
+            let moved = self.moved.notified();
+            if self.device(&device.id).is_ok_and(|device| device.addr != from) {
+                return;
+            }
+            moved.await;
+        }
+    }
+
+    /// A device does not answer at an address of its node: the next one is used, if there is one.
+    pub(super) fn turns(&self, device: &Device, addr: NodeAddr) -> bool {
+        let mut state = self.state();
+        let Some((node, _)) = device.id.rsplit_once('-') else { return false };
+        let is_turned = state.directory.use_next(node, addr);
+        if is_turned {
+            self.follow(&mut state, node);
+        }
+        is_turned
+    }
+
+    /// Has the devices of a node where the node is now.
+    fn follow(&self, state: &mut State, node: &str) {
+        let Some((addr, _)) = state.directory.place(node) else { return };
+        for known in state.devices.values_mut().filter(|known| is_of(known, node)) {
+            if known.device.addr != addr {
+                known.device = Arc::new(known.device.at(addr));
+            }
+        }
+        self.moved.notify_waiters();
+    }
+
     fn is_node_online(&self, state: &mut State, node: &str, is_online: bool) {
-        let below = format!("{node}-");
-        let is_of = |known: &&mut Known| known.device.id.strip_prefix(&below).is_some_and(is_eoj);
-        state.devices.values_mut().filter(is_of).for_each(|known| self.is_online(known, is_online));
+        let devices = state.devices.values_mut().filter(|known| is_of(known, node));
+        devices.for_each(|known| self.is_online(known, is_online));
     }
 
     fn is_online(&self, known: &mut Known, is_online: bool) {
@@ -272,6 +314,12 @@ impl Home {
         is_its_own.then(|| state.directory.doubts(device.addr))
     }
 
+    /// Whether a device is certain to be at an address.
+    pub(super) fn is_certainly_at(&self, device: &Device, addr: NodeAddr) -> bool {
+        let place = self.device(&device.id).map(|device| (device.addr, self.certainty(&device).is_some()));
+        place.is_ok_and(|place| place == (addr, true))
+    }
+
     /// A node has announced something.
     pub(super) fn hear(&self, addr: NodeAddr, eoj: Eoj, said: &[(u8, Vec<u8>)]) {
         let mut state = self.state();
@@ -284,6 +332,13 @@ impl Home {
         if certainty.is_some() && self.certainty(device) == certainty {
             self.learn(&mut self.state(), &device.id, said);
         }
+    }
+
+    /// A device has answered a request that was only for its node, wherever that is now.
+    pub(super) fn take_its_own(&self, device: &Device, said: &[(u8, Vec<u8>)]) {
+        // Meanwhile it may have gone.
+        let Ok(device) = self.device(&device.id) else { return };
+        self.take(&device, self.certainty(&device), said);
     }
 
     /// A device has said something.
@@ -445,6 +500,11 @@ fn message(event: &str, data: &Json) -> Message {
 /// The id of a node's device.
 fn id(node: &str, eoj: Eoj) -> String {
     format!("{node}-{}", eoj.to_string().to_lowercase())
+}
+
+/// Whether a device is one of a node.
+fn is_of(known: &Known, node: &str) -> bool {
+    known.device.id.strip_prefix(node).and_then(|rest| rest.strip_prefix('-')).is_some_and(is_eoj)
 }
 
 /// Whether the rest of an id names an object, and not a namesake's address.

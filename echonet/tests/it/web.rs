@@ -1,6 +1,6 @@
 //! `echonet web` between emulated devices and clients of HTTP.
 
-mod client;
+pub mod client;
 mod data;
 mod identity;
 

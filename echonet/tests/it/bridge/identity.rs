@@ -139,9 +139,18 @@ fn a_node_with_two_addresses_is_one() {
     scene.home.serve(&light(3, 33), 10);
     scene.says("found", begun, &format!("{}/lightLevel", of(3)), "33");
     assert_eq!(scene.listener.devices(3).len(), 3);
-    // Without its first address it is asked at the other.
+    // Without its first address it is asked at the other. Only the first of several commands waits until that is clear.
     scene.home.nodes.remove(0);
-    scene.reaches("a command to the second address", 1, 41, 1);
+    let night = format!("{}/lightLevelForNightLighting", of(1));
+    let (begun, level) = (Instant::now(), format!("{}/lightLevel", of(1)));
+    scene.listener.command(&level, "41");
+    scene.listener.command(&night, "42");
+    let [first, second] = [(&level, "41"), (&night, "42")].map(|(topic, payload)| {
+        scene.says("a command to the second address", begun, topic, payload);
+        Instant::now()
+    });
+    assert_eq!((scene.home.value(1, LEVEL), scene.home.value(1, 0xB9)), (vec![41], vec![42]));
+    assert!(second.saturating_duration_since(first) < Duration::from_secs(1), "each command waits by itself");
 }
 
 #[test]

@@ -121,18 +121,26 @@ pub struct Events {
 impl Events {
     /// The next event of a kind that is as wanted.
     pub fn wait(&mut self, kind: &str, wanted: impl Fn(&Value) -> bool) -> Value {
-        let (end, mut current) = (Instant::now() + PATIENCE, String::new());
+        let end = Instant::now() + PATIENCE;
         loop {
             assert!(Instant::now() < end, "no {kind} event came");
-            let mut line = String::new();
-            assert!(self.reader.read_line(&mut line).unwrap() > 0, "the stream ended");
-            if let Some(event) = line.trim_end().strip_prefix("event: ") {
-                event.clone_into(&mut current);
-            }
-            let Some(data) = line.trim_end().strip_prefix("data: ").filter(|_| current == kind) else { continue };
-            let data: Value = serde_json::from_str(data).unwrap();
-            if wanted(&data) {
+            let (of, data) = self.next().expect("the stream goes on");
+            if of == kind && wanted(&data) {
                 return data;
+            }
+        }
+    }
+
+    /// The kind and the data of the next event; none after the last.
+    pub fn next(&mut self) -> Option<(String, Value)> {
+        let mut kind = String::new();
+        loop {
+            let mut line = String::new();
+            self.reader.read_line(&mut line).ok().filter(|length| *length > 0)?;
+            if let Some(event) = line.trim_end().strip_prefix("event: ") {
+                event.clone_into(&mut kind);
+            } else if let Some(data) = line.trim_end().strip_prefix("data: ") {
+                return Some((kind, serde_json::from_str(data).unwrap()));
             }
         }
     }
