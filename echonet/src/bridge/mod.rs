@@ -68,6 +68,8 @@ struct Bridge<'a> {
     topics: HashMap<String, (Name, Eoj)>,
     due: BTreeSet<(Instant, Name, Eoj, Group)>,
     searched: Instant,
+    /// Nodes whose address another one has, and when they are offline if they are not found elsewhere.
+    missing: Vec<(Instant, Name)>,
     /// Commands for nodes that are not found at the moment.
     waiting: Vec<Command>,
     /// Commands that have been sent, and how many were.
@@ -108,6 +110,7 @@ pub(crate) async fn run(args: &Args, options: &Options, out: &Output) -> Result<
         topics: HashMap::new(),
         due: BTreeSet::new(),
         searched: Instant::now(),
+        missing: Vec::new(),
         waiting: Vec::new(),
         under_way: Vec::new(),
         carried_out: 0,
@@ -121,6 +124,7 @@ pub(crate) async fn run(args: &Args, options: &Options, out: &Output) -> Result<
     loop {
         let next = bridge.due.first().map(|(at, ..)| *at);
         let given_up = bridge.waiting.iter().map(|command| command.until).min();
+        let missed = bridge.missing.iter().map(|(at, _)| *at).min();
         let read_until = bridge.broker.read_until();
         let room = bridge.broker.is_waiting();
         tokio::select! {
@@ -133,6 +137,7 @@ pub(crate) async fn run(args: &Args, options: &Options, out: &Output) -> Result<
             () = until(next) => bridge.ask_due(),
             () = until(read_until) => bridge.all_remembered(),
             () = until(given_up) => bridge.give_commands_up(),
+            () = until(missed) => bridge.miss(),
             () = tokio::time::sleep(ROOM), if room => bridge.broker.pump(),
             _ = searches.tick() => bridge.search(),
             ended = &mut ended => {

@@ -4,6 +4,7 @@ use echonet_lite::controller::{NodeAddr, NodeInfo};
 use echonet_lite::wire::Eoj;
 use serde_json::json;
 use std::time::Duration;
+use tokio::time::Instant;
 
 use super::asking::{DOUBTED, RECOGNIZED, Told};
 use super::broker::{OFFLINE, ONLINE};
@@ -12,6 +13,9 @@ use super::{Bridge, availability};
 use crate::directory::{Found, Name, Namesake, inquire};
 use crate::failure::Failure;
 use crate::{data, names, render};
+
+/// How long a node whose address another one has is looked for before it is offline.
+const MISSED: Duration = Duration::from_secs(1);
 
 /// A node that is shown.
 #[derive(Default)]
@@ -92,6 +96,7 @@ impl Bridge<'_> {
     }
 
     pub(super) fn say_available(&mut self, name: &Name, state: &str) {
+        self.missing.retain(|(_, missing)| missing != name);
         if self.nodes.contains_key(name) {
             self.broker.publish(availability(self.args, name), state.to_owned());
         }
@@ -114,12 +119,21 @@ impl Bridge<'_> {
         }
     }
 
-    /// Another node has an address: the one that had it is offline until it is found elsewhere.
+    /// Another node has an address: the one that had it is offline unless it is found elsewhere soon. Home Assistant drops
+    /// commands to what is offline, so nodes that swap their addresses stay online.
     pub(super) fn replaced(&mut self, addr: NodeAddr) {
         self.doubt(addr);
         if let Some(name) = self.directory.left(addr) {
-            self.say_available(&name, OFFLINE);
+            self.missing.retain(|(_, missing)| *missing != name);
+            self.missing.push((Instant::now() + MISSED, name));
             self.search_missing();
         }
+    }
+
+    /// Nodes that were not found elsewhere in time are offline.
+    pub(super) fn miss(&mut self) {
+        let now = Instant::now();
+        let missed: Vec<_> = self.missing.extract_if(.., |(at, _)| *at <= now).collect();
+        missed.iter().for_each(|(_, name)| self.say_available(name, OFFLINE));
     }
 }

@@ -100,9 +100,12 @@ fn two_nodes_swap_their_addresses() {
 #[test]
 fn two_nodes_swap_their_addresses_without_a_word() {
     let Some(mut scene) = Scene::new(4, "silent-swap", &[light(1, 11), light(2, 22)].map(silent)) else { return };
+    let before = [1, 2].map(|serial| scene.listener.wait_for(&available(serial), "online"));
     scene.becomes(&[(silent(light(1, 31)), 2), (silent(light(2, 32)), 1)]);
     scene.reaches("a command after a silent swap", 2, 42, 1);
     scene.reaches("a command after a silent swap", 1, 41, 0);
+    let after = [1, 2].map(|serial| scene.listener.wait_for(&available(serial), "online"));
+    assert_eq!(after, before, "they were offline: Home Assistant drops commands then");
 }
 
 #[test]
