@@ -3,7 +3,11 @@
 mod commands;
 mod expected;
 mod fakes;
+#[cfg(feature = "web")]
+mod identity;
 mod language;
+#[cfg(feature = "web")]
+mod page;
 mod pictures;
 mod rest;
 mod schemas;

@@ -72,10 +72,10 @@ fn id(serial: usize) -> String {
     format!("echonet_fe000077{serial:026x}_029001")
 }
 
-/// Brightness in Home Assistant, which counts to 255.
-fn is_lit(state: &Value, level: u8) -> bool {
-    let expected = (f64::from(level) * 2.55).round();
-    state["state"] == "on" && state["attributes"]["brightness"].as_f64() == Some(expected)
+/// Brightness in Home Assistant, which counts to 255 and rounds halves to even numbers.
+pub(super) fn is_lit(state: &Value, level: u8) -> bool {
+    let is_close = |brightness: f64| (brightness - f64::from(level) * 2.55).abs() < 1.0;
+    state["state"] == "on" && state["attributes"]["brightness"].as_f64().is_some_and(is_close)
 }
 
 struct Fakes {
