@@ -83,7 +83,7 @@ impl Bound {
         addrs.map(|addr| socket::udp(addr, shares, &self.options)).collect()
     }
 
-    /// The configuration of TLS, if there is one.
+    /// The configuration of TLS at the start, if there is one; [`Handle::tls_config`] gives the one in use later.
     pub fn tls_config(&self) -> Option<Arc<rustls::ServerConfig>> {
         Some(self.tls.as_ref()?.session().config)
     }

@@ -182,7 +182,7 @@ struct Door {
 }
 
 impl Door {
-    /// For ever: connections go on until their worker ends, and the socket is theirs as long.
+    /// Accepts clients until the server closes. Then the endpoint stays: its connections go on until their worker ends.
     async fn accept(mut self, endpoint: Endpoint) {
         let closing = self.handle.closing();
         loop {
