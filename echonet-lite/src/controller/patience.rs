@@ -44,6 +44,10 @@ pub(super) struct ResponseTime {
 /// request gets one try. Two requests with the usual three tries; with a fifth of all datagrams lost, 1 in 500.
 const SILENT_AFTER: u8 = 6;
 
+/// How many times its usual time a silent node gets: 2 to the power of this. A node that comes back unheard is found by the next
+/// request then, instead of one that begins after [`Config::max_timeout`].
+const SILENT_PATIENCE: u8 = 3;
+
 /// Within this a node counts as one that takes requests back to back.
 const PROMPT: Duration = Duration::from_millis(5);
 const MAX_SPACING: Duration = Duration::from_millis(500);
@@ -91,14 +95,15 @@ impl ResponseTime {
         self.smoothed.map(|(smoothed, _)| Duration::from_micros(smoothed.into()))
     }
 
-    /// How long to wait for the next one; twice as long after each miss.
+    /// How long to wait for the next one; twice as long after each miss, until the node counts as silent.
     pub(super) fn timeout(&self, config: &Config) -> Duration {
         let usual = match self.smoothed {
             None => config.first_timeout,
             Some((smoothed, deviation)) => Duration::from_micros(u64::from(smoothed) + 4 * u64::from(deviation)),
         };
         let usual = usual.max(config.min_timeout);
-        usual.saturating_mul(1 << self.misses.min(10)).min(config.max_timeout.max(config.min_timeout))
+        let doublings = if self.is_silent() { SILENT_PATIENCE } else { self.misses };
+        usual.saturating_mul(1 << doublings).min(config.max_timeout.max(config.min_timeout))
     }
 
     /// How long to leave the node alone after an answer or a request.
@@ -161,10 +166,16 @@ mod tests {
         // Another of the same moment.
         time.missed(at(11), at(5));
         assert_eq!(time.timeout(&config), steady * 2);
-        for moment in 20..320 {
+        for moment in 20..24 {
             time.missed(at(moment), at(moment));
         }
-        assert_eq!(time.timeout(&config), config.max_timeout);
+        assert_eq!((time.is_silent(), time.timeout(&config)), (false, config.max_timeout));
+        let patient = Config { max_timeout: Duration::from_secs(600), ..config.clone() };
+        assert_eq!(time.timeout(&patient), steady * 32);
+        for moment in 24..320 {
+            time.missed(at(moment), at(moment));
+            assert_eq!((time.is_silent(), time.timeout(&patient)), (true, steady * 8));
+        }
         time.answered(Duration::from_secs(2));
         assert!(time.timeout(&config) < Duration::from_secs(3));
     }

@@ -48,7 +48,13 @@ impl Controller {
             Esv::InfcRes => {}
             esv if !esv.is_answer() => {}
             _ if self.answer(now, from.into(), message) => {}
-            _ if self.tids.is_resting(message.tid()) => self.statistics.late += 1,
+            _ if self.tids.is_resting(message.tid()) => {
+                self.statistics.late += 1;
+                // Too late for its request, and still a sign of life.
+                if self.find_peer(from.into()).is_some() {
+                    self.hear(now, from.into());
+                }
+            }
             _ => self.statistics.unmatched += 1,
         }
     }

@@ -95,6 +95,41 @@ fn requests_to_a_silent_node_fail_early() {
 }
 
 #[test]
+fn a_silent_node_that_has_become_slow_is_found_again() {
+    let mut table = Table::quiet();
+    table.request(&Request::get(LIGHT, &[0x80]));
+    table.sent();
+    table.comes(NODE, "0001 029001 C 72 01 80 01 30");
+    // Nothing comes for six tries, and the next one gets eight times the usual time.
+    table.requests(3);
+    table.sent();
+    while table.controller.poll_timeout().is_some() {
+        table.wait_for_timeout();
+        table.sent();
+    }
+    let told = table.told();
+    assert!(told.contains(&"lost 192.0.2.7".into()), "{told:?}");
+    table.request(&Request::get(LIGHT, &[0x80]).tries(1));
+    let [sent] = &table.sent()[..] else { panic!("one request") };
+    let tid: String = sent.split(' ').nth(1).unwrap().into();
+    assert_eq!(table.wait_for_timeout(), seconds(4));
+    table.sent();
+    table.told();
+    // Its answers take ten seconds now. One that comes too late says that the node is there, so the next request has three tries.
+    table.wait(seconds(6)).comes(NODE, &format!("{tid} 029001 C 72 01 80 01 30"));
+    assert_eq!(table.told(), ["returned 192.0.2.7"]);
+    let mut waits = Vec::new();
+    table.request(&Request::get(LIGHT, &[0x80]).tries(6));
+    table.sent();
+    while table.controller.poll_timeout().is_some() {
+        waits.push(table.wait_for_timeout());
+        table.sent();
+    }
+    let tenths: Vec<_> = waits.iter().map(|wait| wait.as_millis() / 100).collect();
+    assert_eq!(tenths, [5, 10, 20, 40, 80, 160]);
+}
+
+#[test]
 fn writes_are_sent_once_unless_twice_does_no_harm() {
     let writes: [Write<'_>; 2] = [(0x80, &[0x30]), (0xB0, &[0x64])];
     let repeatable = vec![(LIGHT.class_code(), PropertySet::of(&[0x80]))];
