@@ -1,5 +1,6 @@
 //! Interviews of nodes: their announcements, their answers to a search, and the requests that follow.
 
+use core::time::Duration;
 use std::vec::Vec;
 
 use super::identity::is_alike;
@@ -12,6 +13,9 @@ use crate::wire::{Eoj, Esv, Message, PropertySet};
 
 /// How many instances one list of them can name (a value has 253 bytes for them).
 const LISTED_AT_ONCE: usize = 84;
+
+/// Between an interview that a node did not answer and the next one; twice as long after each, at most 64 times.
+const RESUMED_AFTER: Duration = Duration::from_secs(10);
 
 /// The action after a step.
 enum Next {
@@ -77,7 +81,7 @@ impl Controller {
     }
 
     /// Ends a step. The facts of the answer are known already.
-    pub(super) fn interviewed(&mut self, place: u32, step: Step, result: Result<Answer, Failure>) {
+    pub(super) fn interviewed(&mut self, now: Instant, place: u32, step: Step, result: Result<Answer, Failure>) {
         let wants_maps = self.config.interview == Interview::Everything;
         let peer = self.peer_mut(place);
         peer.stage = Stage::Idle;
@@ -89,13 +93,35 @@ impl Controller {
         }
         match self.next_step(place, step, result.is_ok()) {
             Next::Ask(step) if wants_maps || !matches!(step, Step::Maps(_)) => self.wait_for_step(place, step),
-            Next::BreakOff => {}
+            Next::BreakOff => self.break_off(now, place),
             Next::Ask(_) | Next::Nothing => {
-                let info = &mut self.peer_mut(place).info;
+                let peer = self.peer_mut(place);
+                peer.broken_off = 0;
+                let info = &mut peer.info;
                 if !core::mem::replace(&mut info.is_ready, true) {
                     let addr = info.addr;
                     self.tell(Event::NodeReady(addr));
                 }
+            }
+        }
+    }
+
+    /// Has an interview begin again later that a node did not answer, though it may be there: all tries can be lost on their way.
+    /// A silent node is interviewed when it is heard again.
+    fn break_off(&mut self, now: Instant, place: u32) {
+        let peer = self.peer_mut(place);
+        if !peer.response_time.is_silent() {
+            let at = now + RESUMED_AFTER * (1 << peer.broken_off.min(6));
+            peer.broken_off = peer.broken_off.saturating_add(1);
+            self.resumptions.set(place, at);
+        }
+    }
+
+    /// Begins interviews again whose time has come.
+    pub(super) fn resume_interviews(&mut self, now: Instant) {
+        while let Some(place) = self.resumptions.take_due(now) {
+            if self.peers[place as usize].as_ref().is_some_and(|peer| !peer.info.is_ready && !peer.is_joined) {
+                self.start_interview(place);
             }
         }
     }

@@ -30,6 +30,8 @@ pub struct Controller {
     pub(super) places: HashMap<NodeAddr, u32>,
     /// By node: when something can be sent to it again.
     pub(super) pauses: Deadlines,
+    /// When interviews begin again that were broken off, by place.
+    pub(super) resumptions: Deadlines,
     /// Nodes that something can be sent to.
     pub(super) line: VecDeque<u32>,
     /// Slots of requests to all nodes that are to be sent.
@@ -93,6 +95,7 @@ impl Controller {
             joined: Vec::new(),
             places: HashMap::new(),
             pauses: Deadlines::default(),
+            resumptions: Deadlines::default(),
             line: VecDeque::new(),
             group_line: VecDeque::new(),
             interviews: VecDeque::new(),
@@ -155,7 +158,7 @@ impl Controller {
 
     /// The time at which [`poll_transmit`](Self::poll_transmit) is to be called at the latest, though nothing came.
     pub fn poll_timeout(&self) -> Option<Instant> {
-        [self.deadlines.next(), self.pauses.next()].into_iter().flatten().min()
+        [self.deadlines.next(), self.pauses.next(), self.resumptions.next()].into_iter().flatten().min()
     }
 
     /// The next event; `None` when there is none.
@@ -347,7 +350,7 @@ impl Controller {
         if let (Owner::Interview(step), Target::Peer(place)) = (slot.owner, slot.target) {
             let result = self.take_result(index);
             self.free(index);
-            self.interviewed(place, step, result);
+            self.interviewed(now, place, step, result);
         } else {
             self.done.push_back(index);
         }
@@ -471,6 +474,7 @@ impl Controller {
         self.line.retain(|other| *other != place);
         self.interviews.retain(|other| *other != place);
         self.pauses.clear(place);
+        self.resumptions.clear(place);
         let addrs = core::mem::take(&mut self.peer_mut(place).info.addrs);
         for addr in addrs {
             // An address that turned out to be another node's leads there.

@@ -47,6 +47,8 @@ pub(super) struct Peer {
     partial_maps: Option<(Eoj, Maps)>,
     /// Objects of which at least one property map was refused.
     without_maps: Vec<Eoj>,
+    /// How many of its interviews in a row ended because it did not answer.
+    pub(super) broken_off: u8,
     /// When a notification last began its interview.
     prompted: Option<Instant>,
     refused: Vec<Refused>,
@@ -103,6 +105,7 @@ impl Peer {
             is_doubted: false,
             partial_maps: None,
             without_maps: Vec::new(),
+            broken_off: 0,
             prompted: None,
             refused: Vec::new(),
             recent: VecDeque::new(),
@@ -329,6 +332,7 @@ impl Peer {
     pub(super) fn restarted(&mut self, now: Instant) {
         self.forget_refused();
         self.info.properties_at_once = None;
+        self.broken_off = 0;
         self.response_time.begins_anew(now);
     }
 }

@@ -24,6 +24,7 @@ impl Controller {
         if !self.joined.is_empty() {
             self.forget_joined();
         }
+        self.resume_interviews(now);
         if !self.interviews.is_empty() {
             self.continue_interviews(now);
         }

@@ -453,8 +453,8 @@ fn a_day_at_home_is_seen_as_it_is_scripted() {
 
         let gateway = home.network.controller(GATEWAY);
         let statistics = gateway.statistics();
-        // Two requests to the air conditioner, and the question whether the battery is still at its old address.
-        assert_eq!((statistics.malformed, statistics.timeouts), (0, 3));
+        // Two requests to the air conditioner, and the question whether the battery is still at its old address, asked twice.
+        assert_eq!((statistics.malformed, statistics.timeouts), (0, 4));
         assert!(statistics.repeated_notifications > 0, "doubled notifications are told apart");
         assert_eq!(gateway.nodes().count(), OBJECTS.len() + 1, "the battery has two addresses");
         // The node at the battery's old address is not known, because no node answers there.

@@ -286,6 +286,46 @@ fn notifications_begin_an_interview_now_and_then() {
     assert!(!peer.is_prompted(Instant::ZERO + seconds(60)));
 }
 
+/// All tries of an interview can be lost on their way.
+#[test]
+fn an_interview_that_was_broken_off_begins_again() {
+    let mut table = Table::new(Config { interview: Interview::Profile, ..Config::new(1) });
+    let (mut asked_at, begun) = (Vec::new(), table.now);
+    table.comes(NODE, "0A01 0EF001 0EF001 73 01 D5 04 01 013001");
+    let ask = |table: &mut Table, asked_at: &mut Vec<u64>| {
+        let seconds = table.now.since(begun).as_secs();
+        let sent = table.sent();
+        asked_at.extend(sent.iter().map(|_| seconds));
+        sent
+    };
+    ask(&mut table, &mut asked_at);
+    while table.controller.poll_timeout().is_some() {
+        table.wait_for_timeout();
+        ask(&mut table, &mut asked_at);
+    }
+    // Three tries, ten seconds, three tries; then it counts as silent.
+    assert_eq!(asked_at, [0, 3, 9, 31, 51, 71]);
+    assert!(!table.controller.node(node(NODE)).unwrap().is_ready);
+    // A node that answers other requests only is asked ever more seldom.
+    table.comes(NODE, "0A02 0EF001 0EF001 73 01 D5 04 01 013001");
+    asked_at.clear();
+    let begun = table.now;
+    while table.now.since(begun) < seconds(3600) {
+        for sent in table.sent() {
+            if sent.contains("C029001") {
+                let tid = table.tids.last().unwrap().clone();
+                table.comes(NODE, &format!("{tid} 029001 C 72 01 80 01 30"));
+            } else {
+                asked_at.push(table.now.since(begun).as_secs());
+            }
+        }
+        table.request(&Request::get(LIGHT, &[0x80]));
+        table.wait(seconds(1));
+    }
+    assert!(asked_at.len() < 40, "{asked_at:?}");
+    assert!(asked_at.last().unwrap() - asked_at[asked_at.len() - 4] > 600, "{asked_at:?}");
+}
+
 /// scottyphillips/echonetlite_homeassistant 46: an adapter that is up before its appliance refuses the maps.
 #[test]
 fn refused_property_maps_are_asked_for_again_when_the_node_announces_itself() {
