@@ -15,11 +15,11 @@ use grpc_server::greeter::Greeter;
 use grpc_server::greeter::pb::greeter_server::GreeterServer;
 use http::Request;
 use http_body_util::{BodyExt, Full};
-use http_server::h1::{self, Limits, MAX_HEADERS, Room};
 use redis_server::commands::TABLE;
 use redis_server::config::Config;
 use redis_server::exec::core::{Instance, Worker};
 use redis_server::runtime::embedded::Session;
+use serve::h1::{self, Limits, MAX_HEADERS, Room};
 use tower_service::Service;
 
 /// Commands that a batch holds.

@@ -4,7 +4,7 @@
 #![no_main]
 
 use bytes::BytesMut;
-use http_server::h1::{Decoder, Framing, Limits, Room, parse};
+use serve::h1::{Decoder, Framing, Limits, Room, parse};
 use libfuzzer_sys::fuzz_target;
 
 const LIMITS: Limits = Limits { head_bytes: 4096, target_bytes: 1024, headers: 100 };

@@ -3,8 +3,8 @@
 
 #![no_main]
 
-use http_server::websocket::codec::deflate::{Agreed, Compression};
-use http_server::websocket::codec::{Decoder, Event, Failure, Limits};
+use serve::websocket::codec::deflate::{Agreed, Compression};
+use serve::websocket::codec::{Decoder, Event, Failure, Limits};
 use libfuzzer_sys::fuzz_target;
 
 const LIMITS: Limits = Limits { message: 4096, frame: 3000, accepts_unmasked: true };

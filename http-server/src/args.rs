@@ -8,12 +8,12 @@ use clap::Parser;
 use server_runtime::{Error, Listen, RuntimeArgs};
 
 use crate::api::RedisArgs;
-use crate::h1;
-use crate::instant::Instants;
-use crate::options::{Limits, Options, Timeouts};
-use crate::proxy::Trusted;
 use crate::routes;
-use crate::tuning;
+use serve::Instants;
+use serve::Trusted;
+use serve::h1;
+use serve::tuning;
+use serve::{Limits, Options, Timeouts};
 
 /// Where the server listens if no flag says so: this machine alone.
 const LISTEN: &str = "127.0.0.1:8000";

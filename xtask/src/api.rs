@@ -23,7 +23,7 @@ enum Part {
     WithoutModulesOf(&'static str),
 }
 
-const CRATES: [(&str, Part); 6] = [
+const CRATES: [(&str, Part); 7] = [
     // A device class is a module that is made of its lines in classes.tsv, where a change of it is seen.
     ("echonet-lite", Part::WithoutModulesOf("echonet_lite::class")),
     ("grpc-server", Part::Whole),
@@ -31,6 +31,7 @@ const CRATES: [(&str, Part); 6] = [
     ("http2", Part::Whole),
     // Its other modules are there for http-server, the fuzz targets and the benches.
     ("redis-server", Part::Inside("redis_server::runtime::test")),
+    ("serve", Part::Whole),
     ("server-runtime", Part::Whole),
 ];
 

@@ -11,7 +11,7 @@ use serde::Deserialize;
 use xtask::process::run_quietly;
 
 /// Crates for others; all others are of use in this workspace alone.
-const CRATES: [&str; 9] = [
+const CRATES: [&str; 10] = [
     "echonet",
     "echonet-lite",
     "grpc-server",
@@ -20,6 +20,7 @@ const CRATES: [&str; 9] = [
     "loadgen",
     "query-engine",
     "redis-server",
+    "serve",
     "server-runtime",
 ];
 

@@ -23,8 +23,9 @@ use source::{is_test, is_word, without_tests};
 const ARROWS: &[(&str, &[&str])] = &[
     ("redis-server", &["query-engine", "server-runtime", "test-peers"]),
     // `--redis embedded` calls our server in its own process, without a socket; its client shares nothing but the wire.
-    ("http-server", &["http2", "server-runtime", "redis-server", "test-peers"]),
-    ("grpc-server", &["http2", "server-runtime", "test-peers"]),
+    ("http-server", &["redis-server", "serve", "server-runtime", "test-peers"]),
+    ("grpc-server", &["http2", "serve", "server-runtime", "test-peers"]),
+    ("serve", &["http2", "server-runtime", "test-peers"]),
     ("http2", &["test-peers"]),
     ("server-runtime", &["test-peers"]),
     ("echonet", &["echonet-lite", "test-peers"]),
@@ -36,7 +37,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     // The report reads loadgen's records, with its statistics and its pages; clients of measurements read as those of tests do. Of xtask it
     // uses the library.
     ("lab", &["loadgen", "test-peers", "xtask"]),
-    ("benches", &["redis-server", "http-server", "grpc-server", "server-runtime", "echonet-lite", "loadgen"]),
+    ("benches", &["redis-server", "http-server", "grpc-server", "serve", "server-runtime", "echonet-lite", "loadgen"]),
 ];
 
 /// Past this a source file is hard to read.

@@ -14,11 +14,11 @@ use percent_encoding::percent_decode;
 
 use super::answer::{Refusal, plain};
 use super::{Api, cors};
-use crate::later::{Later, Reply};
 use crate::redis::reply::{Element, Elements};
 use crate::redis::wire::put_command;
 use crate::redis::{Come, Failure, Redis, Ticket};
-use crate::tuning::LARGE_PIECE;
+use serve::tuning::LARGE_PIECE;
+use serve::{Later, Reply};
 
 /// Where it is.
 pub(super) const PATH: &str = "/get";

@@ -16,11 +16,11 @@ use super::format::{Format, RESP_TYPE};
 use super::request::{self, Batch};
 use super::subscribe::{self, Topics};
 use super::{Api, cors};
-use crate::conditional::tagged;
 use crate::redis::Answer;
 use crate::redis::budget::{Share, UNCOUNTED};
 use crate::redis::reply::{Element, Elements};
 use crate::redis::wire::put_command;
+use serve::conditional::tagged;
 
 /// The path of transactions; no command of Redis is called so.
 const TRANSACTION: &str = "transaction";

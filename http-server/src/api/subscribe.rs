@@ -20,7 +20,7 @@ use super::format::{Format, json_bytes};
 use super::{Api, cors};
 use crate::Endless;
 use crate::redis::{Event, Message, Subscription, Topic};
-use crate::websocket::{self as ws, CloseFrame, Utf8Bytes, WebSocket, WebSocketUpgrade, close_code};
+use serve::websocket::{self as ws, CloseFrame, Utf8Bytes, WebSocket, WebSocketUpgrade, close_code};
 
 /// How often a silent connection is told that it lives, and a dead one is found: below the idle time-outs of usual proxies.
 const KEEP_ALIVE: Duration = Duration::from_secs(15);

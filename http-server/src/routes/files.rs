@@ -21,9 +21,9 @@ use tower_http::services::fs::DefaultServeDirFallback;
 
 use disk::Disk;
 
-use crate::conditional::{Unmodified, names};
-use crate::file_part::FilePart;
-use crate::tuning::FILE_MIN;
+use serve::conditional::{Unmodified, names};
+use serve::file_part::FilePart;
+use serve::tuning::FILE_MIN;
 
 /// Bytes of the longest name of a file on Linux.
 const NAME_MAX: usize = 255;

@@ -12,7 +12,7 @@ use http::Request;
 
 use files::Files;
 
-use crate::instant::{Instants, Kind};
+use serve::{Instants, Kind};
 
 /// `/`, `/json` and `/{name}`. The last takes every path of one segment that no other route has.
 pub fn router() -> Router {

@@ -22,8 +22,8 @@ const EXPORTER: &str = "deploy/prometheus/redis_exporter.txt";
 /// Sources that name http-server's and grpc-server's metrics, as string literals.
 const SOURCES: [&str; 5] = [
     "server-runtime/src/counters.rs",
-    "http-server/src/engine/stats.rs",
-    "http-server/src/engine/service.rs",
+    "serve/src/engine/stats.rs",
+    "serve/src/engine/service.rs",
     "http-server/src/api/mod.rs",
     "grpc-server/src/engine/stats.rs",
 ];

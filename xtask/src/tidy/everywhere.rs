@@ -16,6 +16,7 @@ const CRATES: &[&str] = &[
     "loadgen",
     "query-engine",
     "redis-server",
+    "serve",
     "server-runtime",
 ];
 
@@ -43,31 +44,7 @@ const MAY_FETCH: &[&str] = &[
     "grpc-server/src/health.rs",
     "grpc-server/src/reflection.rs",
     "http-server/src/api/subscribe.rs",
-    // Long work is compressed on threads for that.
-    "http-server/src/compress.rs",
-    "http-server/src/engine/clock.rs",
-    "http-server/src/engine/conn.rs",
-    "http-server/src/engine/exchange.rs",
-    "http-server/src/engine/gathered.rs",
-    "http-server/src/engine/guard.rs",
-    "http-server/src/engine/http2/conn.rs",
-    "http-server/src/engine/http2/stream.rs",
-    "http-server/src/engine/http3/conn.rs",
-    "http-server/src/engine/http3/gate.rs",
-    "http-server/src/engine/http3/incoming.rs",
-    "http-server/src/engine/http3/shares.rs",
-    "http-server/src/engine/http3/stream.rs",
-    // When a second is over, in which a client may send so much.
-    "http-server/src/engine/http3/wire.rs",
-    "http-server/src/engine/output.rs",
-    "http-server/src/engine/sending_file.rs",
-    "http-server/src/engine/upgrade.rs",
-    "http-server/src/engine/watch.rs",
-    "http-server/src/engine/websocket/",
-    "http-server/src/engine/wire.rs",
-    "http-server/src/engine/worker.rs",
     // Gives the fuzz target a time.
-    "http-server/src/file_part.rs",
     "http-server/src/fuzzing.rs",
     "http-server/src/redis/client.rs",
     "http-server/src/redis/connect.rs",
@@ -102,6 +79,30 @@ const MAY_FETCH: &[&str] = &[
     "redis-server/src/runtime/",
     // The pause before a thread's work begins again.
     "redis-server/src/threads.rs",
+    // Long work is compressed on threads for that.
+    "serve/src/compress.rs",
+    "serve/src/engine/clock.rs",
+    "serve/src/engine/conn.rs",
+    "serve/src/engine/exchange.rs",
+    "serve/src/engine/gathered.rs",
+    "serve/src/engine/guard.rs",
+    "serve/src/engine/http2/conn.rs",
+    "serve/src/engine/http2/stream.rs",
+    "serve/src/engine/http3/conn.rs",
+    "serve/src/engine/http3/gate.rs",
+    "serve/src/engine/http3/incoming.rs",
+    "serve/src/engine/http3/shares.rs",
+    "serve/src/engine/http3/stream.rs",
+    // When a second is over, in which a client may send so much.
+    "serve/src/engine/http3/wire.rs",
+    "serve/src/engine/output.rs",
+    "serve/src/engine/sending_file.rs",
+    "serve/src/engine/upgrade.rs",
+    "serve/src/engine/watch.rs",
+    "serve/src/engine/websocket/",
+    "serve/src/engine/wire.rs",
+    "serve/src/engine/worker.rs",
+    "serve/src/file_part.rs",
     // Sockets and runtimes are what it is for.
     "server-runtime/src/",
 ];
@@ -143,9 +144,7 @@ const PARSERS: &[(&str, &str)] = &[
     ("echonet-lite/src/node/", "echonet_lite::node"),
     ("echonet-lite/src/serial/", "echonet_lite::serial::"),
     ("echonet-lite/src/wire/", "echonet_lite::wire::"),
-    ("http-server/src/h1/", "http_server::h1::"),
     ("http-server/src/redis/", "http_server::fuzzing"),
-    ("http-server/src/websocket/codec/", "http_server::websocket::codec::"),
     ("http2/src/connection.rs", "http2::"),
     ("http2/src/frame.rs", "http2::frame::"),
     ("http2/src/hpack/", "http2::hpack::"),
@@ -163,6 +162,8 @@ const PARSERS: &[(&str, &str)] = &[
     ("redis-server/src/persistence/rdb/", "redis_server::persistence::rdb::"),
     ("redis-server/src/protocol/", "redis_server::protocol::"),
     ("redis-server/src/types/json/", "redis_server::types::json::"),
+    ("serve/src/h1/", "serve::h1::"),
+    ("serve/src/websocket/codec/", "serve::websocket::codec::"),
 ];
 
 /// A module with `unsafe` can be read in one sitting: lines without tests.

@@ -12,7 +12,7 @@ use http::{HeaderMap, HeaderName, HeaderValue};
 use xxhash_rust::xxh3::xxh3_128;
 
 use super::Api;
-use crate::conditional::tagged;
+use serve::conditional::tagged;
 
 /// A file that is part of the program.
 struct Asset {

@@ -18,7 +18,7 @@ use tokio::task::{JoinError, JoinHandle, spawn_blocking};
 use tokio::task_local;
 use tower_http::services::fs::{Backend, File, Metadata};
 
-use crate::file_part::{read_cached, read_from_disk};
+use serve::file_part::{read_cached, read_from_disk};
 
 task_local! {
     /// The lookups of the request at hand.

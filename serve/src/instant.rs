@@ -17,7 +17,7 @@ const NAME_MAX: usize = 128;
 /// same routes: it is asked for other methods, HTTP/1.0, requests with a body or an id.
 ///
 /// ```
-/// use http_server::{Instants, Kind};
+/// use serve::{Instants, Kind};
 ///
 /// let instants = Instants::default()
 ///     .with("/version", Kind::Text, |body| body.extend_from_slice(b"1.0"))

@@ -7,10 +7,10 @@ use http::{HeaderMap, HeaderValue, StatusCode};
 
 /// Among the extensions of a 304: the head of the 200 in whose place it is, which says whether that would be compressed.
 #[derive(Clone, Debug)]
-pub(crate) struct Unmodified(pub(crate) HeaderMap);
+pub struct Unmodified(pub HeaderMap);
 
 /// A line of `If-None-Match` is `*` or has this strong tag, compared weakly (section 8.8.3.2). A comma may be part of a tag.
-pub(crate) fn names(line: &HeaderValue, tag: &[u8]) -> bool {
+pub fn names(line: &HeaderValue, tag: &[u8]) -> bool {
     let mut is_within = false;
     let mut tags = line.as_bytes().split(|byte| {
         is_within ^= *byte == b'"';
@@ -24,7 +24,7 @@ pub(crate) fn names(line: &HeaderValue, tag: &[u8]) -> bool {
 }
 
 /// The 200 of this hash and length with its `ETag`, or a 304 if the request has that tag.
-pub(crate) fn tagged(mut response: Response, hash: u128, length: usize, request: &HeaderMap) -> Response {
+pub fn tagged(mut response: Response, hash: u128, length: usize, request: &HeaderMap) -> Response {
     let tag = format!("\"{hash:032x}\"");
     if request.get_all(IF_NONE_MATCH).iter().any(|line| names(line, tag.as_bytes())) {
         let mut whole = response.headers().clone();

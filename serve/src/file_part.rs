@@ -10,12 +10,13 @@ use tokio::task::{JoinHandle, spawn_blocking};
 /// Among the extensions of a response: its body is this part of a file. Plain HTTP/1.1 sends it from the system's cache, without a copy. Code that
 /// replaces the body removes it.
 #[derive(Clone, Debug)]
-pub(crate) struct FilePart {
-    pub(crate) file: Arc<File>,
+pub struct FilePart {
+    /// The file.
+    pub file: Arc<File>,
     /// Offset of the next byte.
-    pub(crate) at: u64,
+    pub at: u64,
     /// Bytes of the part from there on.
-    pub(crate) left: u64,
+    pub left: u64,
 }
 
 impl FilePart {
@@ -32,7 +33,7 @@ impl FilePart {
     }
 
     /// All bytes of a short part, if the system has them in its cache.
-    pub(crate) fn cached(&self) -> Option<Vec<u8>> {
+    pub fn cached(&self) -> Option<Vec<u8>> {
         let mut bytes = vec![0; usize::try_from(self.left).ok()?];
         let read = read_cached(&self.file, &mut bytes, self.at).ok()?;
         (read == bytes.len()).then_some(bytes)
@@ -45,7 +46,7 @@ impl FilePart {
 }
 
 /// Has a thread read up to `count` bytes from an offset on.
-pub(crate) fn read_from_disk(file: &Arc<File>, at: u64, count: usize) -> JoinHandle<io::Result<Vec<u8>>> {
+pub fn read_from_disk(file: &Arc<File>, at: u64, count: usize) -> JoinHandle<io::Result<Vec<u8>>> {
     let file = Arc::clone(file);
     spawn_blocking(move || {
         let mut bytes = vec![0; count];
@@ -57,12 +58,12 @@ pub(crate) fn read_from_disk(file: &Arc<File>, at: u64, count: usize) -> JoinHan
 
 /// Reads bytes that are in the system's cache (preadv2(2) `RWF_NOWAIT`). An error says nothing about the file.
 #[cfg(target_os = "linux")]
-pub(crate) fn read_cached(file: &File, into: &mut [u8], at: u64) -> io::Result<usize> {
+pub fn read_cached(file: &File, into: &mut [u8], at: u64) -> io::Result<usize> {
     use rustix::io::{ReadWriteFlags, preadv2};
     Ok(preadv2(file, &mut [io::IoSliceMut::new(into)], at, ReadWriteFlags::NOWAIT)?)
 }
 
 #[cfg(not(target_os = "linux"))]
-pub(crate) fn read_cached(_file: &File, _into: &mut [u8], _at: u64) -> io::Result<usize> {
+pub fn read_cached(_file: &File, _into: &mut [u8], _at: u64) -> io::Result<usize> {
     Err(io::ErrorKind::Unsupported.into())
 }

@@ -2,7 +2,7 @@
 //!
 //! ```
 //! use axum::{Router, routing::any};
-//! use http_server::websocket::{WebSocket, WebSocketUpgrade};
+//! use serve::websocket::{WebSocket, WebSocketUpgrade};
 //!
 //! async fn echo(mut socket: WebSocket) {
 //!     while let Some(Ok(message)) = socket.recv().await {

@@ -1,0 +1,20 @@
+#![doc = include_str!("../README.md")]
+
+mod compress;
+pub mod conditional;
+mod engine;
+pub mod file_part;
+pub mod h1;
+mod instant;
+mod later;
+mod options;
+mod proxy;
+pub mod tuning;
+pub mod websocket;
+
+pub use engine::{Endless, serve};
+pub use instant::{Answer, Instants, Kind, NameAnswer};
+pub use later::{Later, Reply};
+pub use options::{Limits, Options, Ready, Timeouts};
+pub use proxy::{Client, ParseTrustedError, Trusted};
+pub use server_runtime as runtime;
