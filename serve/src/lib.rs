@@ -12,7 +12,10 @@ mod proxy;
 pub mod tuning;
 pub mod websocket;
 
-pub use engine::{Endless, serve};
+pub use axum::body::Body;
+pub use engine::{
+    App, BodyError, Count, End, Endless, Keepalive, Origin, RequestLine, Rules, Session, Stats, Worker, serve, start,
+};
 pub use instant::{Answer, Instants, Kind, NameAnswer};
 pub use later::{Later, Reply};
 pub use options::{Limits, Options, Ready, Timeouts};

@@ -12,7 +12,7 @@ const STD_CRATES: [&str; 5] = ["core", "alloc", "std", "hashbrown", "__rustc"];
 
 /// The crates of each part; the last part takes all others.
 pub(super) const PARTS: [(&str, &[&str]); 11] = [
-    ("ours", &["grpc-server", "server-runtime", "grpc-rust"]),
+    ("ours", &["grpc-server", "serve", "server-runtime", "grpc-rust"]),
     ("tonic", &["tonic", "tonic-prost", "tower", "tower-service", "axum", "axum-core", "async-trait"]),
     ("hyper", &["hyper", "hyper-util"]),
     ("h2", &["h2"]),

@@ -27,7 +27,7 @@ use http::{HeaderMap, Method, Request, StatusCode};
 use server_runtime::{Connection, Pace, Place, Stream, end_turn};
 use tokio::io::AsyncWrite as _;
 
-use super::exchange::{Origin, respond};
+use super::app::{App, End, Origin};
 use super::find::{Found, Terms, find};
 use super::http2;
 use super::later::{Queue, Turn};
@@ -61,16 +61,19 @@ pub(super) struct Carried {
 }
 
 /// Serves one connection to its end, or until it moves.
-pub(super) async fn serve(worker: Rc<Worker>, connection: Connection<Carried>) {
+pub(super) async fn serve<A: App>(app: Rc<A>, worker: Rc<Worker>, connection: Connection<Carried>) {
     let Connection { stream, peer, local, shutdown, place, carried, routes } = connection;
     worker.start(&shutdown);
-    let origin = Origin { peer: peer.clone(), is_secure: stream.is_tls() };
+    let state = app.open(&End { peer: &peer, here: Some((&local, &stream)), shutdown: &shutdown });
+    let origin = Origin { peer: peer.clone(), is_secure: stream.is_tls(), state };
     let slot = worker.watch.slot();
-    if stream.alpn_protocol() == Some(b"h2") {
-        return serve_http2(worker, slot, stream, place, Bytes::new(), origin, None).await;
+    if stream.alpn_protocol() == Some(b"h2") || !worker.settings.rules.http1 {
+        return Box::pin(http2::serve((app, worker), slot, stream, place, Bytes::new(), origin, None)).await;
     }
     let Carried { input, requests } = carried.unwrap_or_default();
-    let mut conn = Conn {
+    // Apart, as what follows it is, so that no protocol needs room for another.
+    let mut conn = Box::new(Conn {
+        app: Rc::clone(&app),
         worker: Rc::clone(&worker),
         slot,
         stream,
@@ -90,10 +93,10 @@ pub(super) async fn serve(worker: Rc<Worker>, connection: Connection<Carried>) {
         sent: 0,
         pace: Pace::default(),
         requests,
-    };
+    });
     // An error of the socket ends the connection like its orderly end: there is nobody to be told.
     let Ok(handed_over) = poll_fn(|cx| conn.poll(cx)).await else { return };
-    let Conn { slot, stream, place, origin, input, requests, .. } = conn;
+    let Conn { slot, stream, place, origin, input, requests, .. } = *conn;
     match handed_over {
         Served::Over => {}
         Served::Moves(target) => {
@@ -102,7 +105,9 @@ pub(super) async fn serve(worker: Rc<Worker>, connection: Connection<Carried>) {
                 tracing::debug!(peer = %origin.peer, "cannot go to worker-{target}: {error}");
             }
         }
-        Served::H2(first) => serve_http2(worker, slot, stream, place, input.freeze(), origin, first).await,
+        Served::H2(first) => {
+            Box::pin(http2::serve((app, worker), slot, stream, place, input.freeze(), origin, first)).await;
+        }
         Served::Upgrade(offer) => {
             worker.stats().upgrades.add(1);
             let patience = worker.settings.options.timeouts.write;
@@ -115,26 +120,13 @@ pub(super) async fn serve(worker: Rc<Worker>, connection: Connection<Carried>) {
     }
 }
 
-/// The same for a connection of HTTP/2, of which `read` was read already, and perhaps a request in HTTP/1.1.
-async fn serve_http2(
+struct Conn<A: App> {
+    app: Rc<A>,
     worker: Rc<Worker>,
     slot: Rc<Slot>,
     stream: Stream,
     place: Place,
-    read: Bytes,
-    origin: Origin,
-    first: Option<Box<http2::First>>,
-) {
-    // Apart, so that connections of HTTP/1.1 need no room for it.
-    Box::pin(http2::serve(worker, slot, stream, place, read, origin, first)).await;
-}
-
-struct Conn {
-    worker: Rc<Worker>,
-    slot: Rc<Slot>,
-    stream: Stream,
-    place: Place,
-    origin: Origin,
+    origin: Origin<A::State>,
     /// Bytes read and not used up; without room of their own while the connection is idle.
     input: BytesMut,
     /// How much of an incomplete head was searched for its end.
@@ -160,7 +152,7 @@ struct Conn {
     requests: u64,
 }
 
-impl Conn {
+impl<A: App> Conn<A> {
     /// Works until there is nothing to be done.
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<Served>> {
         if mem::take(&mut self.was_long) {
@@ -228,6 +220,7 @@ impl Conn {
                 State::Sending(..) => self.send(cx, scratch)?,
                 State::SendingFile(..) => self.send_file(cx, scratch)?,
                 State::Lingering { .. } => self.linger(cx)?,
+                State::Discarding(..) => self.discard(cx, scratch)?,
                 State::Switching(_) => self.switch(scratch),
             };
             match step {
@@ -486,7 +479,8 @@ impl Conn {
             request.extensions_mut().insert(Offered);
         }
         let line = RequestLine::of(&request);
-        let response = respond(Rc::clone(&self.worker), request.map(|()| body), self.origin.clone(), Rc::clone(&line));
+        let app = Rc::clone(&self.app);
+        let response = app.respond(request.map(|()| body), self.origin.clone(), Rc::clone(&line));
         let line = Some(line);
         let Terms { is_http10, ends, .. } = *terms;
         self.state = State::Calling(Call { future: Box::pin(response), upload, is_http10, ends, is_head, offer, line });
@@ -500,7 +494,7 @@ impl Conn {
         // out.
         let is_direct = self.origin.peer.socket_addr().is_some_and(|peer| !is_trusted(peer.ip()));
         let may_be = is_direct && !self.origin.is_secure;
-        terms.h2c.as_ref().filter(|_| may_be).and_then(|settings| http2::begin(options, settings))
+        terms.h2c.as_ref().filter(|_| may_be).and_then(|settings| http2::upgraded(&self.worker, settings))
     }
 
     /// Waits for the router's answer, and reads the body that it asks for.
@@ -527,6 +521,9 @@ impl Conn {
             (Fed::Hungry(_), Some(upload)) if self.is_half_closed => {
                 upload.fail(BodyError::Gone);
                 Ok(Step::Again)
+            }
+            (Fed::Unwanted, _) if self.is_half_closed && !self.worker.settings.rules.half_close => {
+                Ok(Step::Ended(Served::Over))
             }
             (Fed::Ready, _) if self.turn > 0 => Ok(Step::Again),
             (Fed::Ready, _) => {
@@ -590,21 +587,27 @@ impl Conn {
             if let Some((status, reason)) = upload.error().and_then(BodyError::refusal) {
                 return self.refuse(status, reason, scratch);
             }
-            ends |= !upload.is_done();
+            ends |= !upload.is_done() && !self.reads_rest(upload);
         }
         if response.status().is_informational() {
             // Only an upgrade has such a final answer, and upgrades are not served here.
             tracing::error!(status = response.status().as_u16(), "a handler answered what is no final answer");
             *response.status_mut() = StatusCode::INTERNAL_SERVER_ERROR;
         }
-        let unread = upload.is_some_and(|upload| !upload.is_done()) || !self.input.is_empty();
+        let unread = upload.as_ref().is_some_and(|upload| !upload.is_done()) || !self.input.is_empty();
         ends |= framing(&response, is_head, is_http10).0 == Framed::Close;
         let close = match (ends, unread) {
             (false, _) => Close::No,
             (true, false) => Close::Yes,
             (true, true) => Close::AfterLinger,
         };
+        let rest = rest.or_else(|| upload.filter(|upload| !upload.is_done() && self.reads_rest(upload)));
         self.encode(response, rest, (is_head, is_http10), close, line, scratch);
+    }
+
+    /// Whether the rest of a body is read when its answer is sent. A client that waits to be asked for it sends none.
+    fn reads_rest(&self, upload: &Upload) -> bool {
+        self.worker.settings.rules.reads_rest && !upload.is_awaited && upload.error().is_none()
     }
 
     /// Writes the head of a response, whose body is sent next.
@@ -647,6 +650,7 @@ impl Conn {
     /// Sends the response's body.
     fn send(&mut self, cx: &mut Context<'_>, scratch: &mut Scratch) -> io::Result<Step> {
         let State::Sending(sending, close, rest) = &mut self.state else { return Ok(Step::Again) };
+        let is_for_open = sending.is_endless() || !self.worker.settings.rules.half_close;
         while scratch.out.len() + self.output.len() <= GATHER_MAX {
             match sending.poll(cx, &mut self.output, &mut scratch.out) {
                 Poll::Ready(Some(Ok(()))) => {}
@@ -661,7 +665,7 @@ impl Conn {
                     return Err(io::ErrorKind::BrokenPipe.into());
                 }
                 Poll::Pending if !scratch.out.is_empty() => return Ok(Step::Flush),
-                Poll::Pending if sending.is_endless() && self.is_half_closed => return Ok(Step::Ended(Served::Over)),
+                Poll::Pending if is_for_open && self.is_half_closed => return Ok(Step::Ended(Served::Over)),
                 Poll::Pending => {
                     let Some(rest) = rest else {
                         if self.output.len() == 0 {
@@ -704,6 +708,11 @@ impl Conn {
         self.close = close;
         if let Some(mut rest) = rest {
             rest.discard(&mut self.input);
+            if close == Close::No && !rest.is_done() && self.reads_rest(&rest) {
+                self.slot.renew(Phase::Lingering);
+                self.state = State::Discarding(rest, LINGER_BYTES);
+                return;
+            }
             let is_unread = !rest.is_done() || (close != Close::No && !self.input.is_empty());
             self.close = if is_unread { Close::AfterLinger } else { close };
         }

@@ -1,5 +1,6 @@
-//! From a request to its response, over any protocol.
+//! A router on the engine: from a request to its response, over any protocol.
 
+use std::cell::RefCell;
 use std::future::poll_fn;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::{Pin, pin};
@@ -7,14 +8,16 @@ use std::rc::Rc;
 use std::task::Poll;
 use std::time::Instant;
 
+use axum::Router;
 use axum::body::Body;
 use axum::extract::ConnectInfo;
 use axum::response::{IntoResponse, Response};
 use http::header::{ALLOW, ALT_SVC, CONTENT_TYPE};
 use http::{HeaderName, HeaderValue, Method, Request, StatusCode};
-use server_runtime::Peer;
+use server_runtime::metrics::Histogram;
 use tower_service::Service as _;
 
+use super::app::{App, End, Origin};
 use super::request_line::RequestLine;
 use super::worker::Worker;
 use crate::compress;
@@ -32,24 +35,37 @@ const READY: &str = "/readyz";
 /// Characters of a client's request id; longer ones are replaced.
 const MAX_REQUEST_ID: usize = 128;
 
-/// The properties that all requests of a connection share.
-#[derive(Clone, Debug)]
-pub(super) struct Origin {
-    pub(super) peer: Peer,
-    pub(super) is_secure: bool,
+/// A router on one worker.
+pub(super) struct Routed {
+    pub(super) worker: Rc<Worker>,
+    pub(super) router: RefCell<Router>,
+    /// Times of the router's answers.
+    pub(super) durations: Histogram,
+}
+
+impl App for Routed {
+    type State = ();
+    type Batch = ();
+
+    fn open(self: &Rc<Self>, _: &End<'_>) {}
+
+    fn respond(
+        self: Rc<Self>,
+        request: Request<Body>,
+        origin: Origin,
+        line: Rc<RequestLine>,
+    ) -> impl Future<Output = Response> + 'static {
+        respond(self, request, origin, line)
+    }
 }
 
 /// The response to a request. Never fails: a handler that panics answers 500.
-pub(super) async fn respond(
-    worker: Rc<Worker>,
-    mut request: Request<Body>,
-    origin: Origin,
-    line: Rc<RequestLine>,
-) -> Response {
+async fn respond(app: Rc<Routed>, mut request: Request<Body>, origin: Origin, line: Rc<RequestLine>) -> Response {
+    let worker = &*app.worker;
     let options = &worker.settings.options;
     let number = worker.count.get() + 1;
     worker.count.set(number);
-    let id = request_id(&worker, number, &request);
+    let id = request_id(worker, number, &request);
     let client =
         proxy::client(request.headers(), origin.peer.socket_addr(), origin.is_secure, &options.trusted_proxies);
     let entry = (options.access_log > 0 && number.is_multiple_of(options.access_log)).then(|| Entry {
@@ -67,11 +83,11 @@ pub(super) async fn respond(
     }
     let is_health = options.health && matches!(request.uri().path(), HEALTHY | READY);
     let started = Instant::now();
-    let mut response = match on_the_spot(&worker, &request) {
+    let mut response = match on_the_spot(worker, &request) {
         Some(response) => response,
-        None => match readiness(&worker, &request) {
+        None => match readiness(worker, &request) {
             Some(is_ready) => told(is_ready.await),
-            None => route(&worker, request, &line).await,
+            None => route(&app, request, &line).await,
         },
     };
     if is_health && response.status() == StatusCode::NOT_FOUND {
@@ -81,12 +97,14 @@ pub(super) async fn respond(
     if let Some(encoding) = encoding {
         response = compress::apply(response, encoding, is_head, Some(&line)).await;
     }
+    // Not kept from before: the future would be larger.
+    let worker = &*app.worker;
     response.headers_mut().insert(REQUEST_ID, id.clone());
     if let Some(alt_svc) = worker.settings.alt_svc.as_ref().filter(|_| origin.is_secure) {
         response.headers_mut().entry(ALT_SVC).or_insert_with(|| alt_svc.clone());
     }
     let time = started.elapsed();
-    worker.settings.durations.observe(time.as_secs_f64());
+    app.durations.observe(time.as_secs_f64());
     worker.stats().response(response.status());
     if let Some(entry) = entry {
         entry.write(&response, &id, time);
@@ -140,27 +158,27 @@ fn told(is_ready: bool) -> Response {
 }
 
 /// The router's answer; a panic ends the request and nothing else, and so does its time's end.
-async fn route(worker: &Worker, request: Request<Body>, line: &RequestLine) -> Response {
-    let call = worker.router.borrow_mut().call(request);
+async fn route(app: &Routed, request: Request<Body>, line: &RequestLine) -> Response {
+    let call = app.router.borrow_mut().call(request);
     let mut call = pin!(call);
     let result = poll_fn(|cx| match catch_unwind(AssertUnwindSafe(|| call.as_mut().poll(cx))) {
         Ok(Poll::Ready(Ok(response))) => Poll::Ready(Some(response)),
         Ok(Poll::Pending) => Poll::Pending,
         Err(_) => Poll::Ready(None),
     });
-    let result = match worker.settings.options.timeouts.handler {
+    let result = match app.worker.settings.options.timeouts.handler {
         None => result.await,
         Some(limit) => match tokio::time::timeout(limit, result).await {
             Ok(result) => result,
             Err(_) => {
-                worker.stats().slow_handlers.add(1);
+                app.worker.stats().slow_handlers.add(1);
                 tracing::warn!(path = line.path(), "a handler took longer than {limit:?}");
                 return (StatusCode::SERVICE_UNAVAILABLE, "the answer took too long\n").into_response();
             }
         },
     };
     result.unwrap_or_else(|| {
-        worker.stats().panics.add(1);
+        app.worker.stats().panics.add(1);
         tracing::error!(path = line.path(), "a handler panicked");
         (StatusCode::INTERNAL_SERVER_ERROR, "the handler failed\n").into_response()
     })

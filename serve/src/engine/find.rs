@@ -89,8 +89,9 @@ pub(super) fn find<'i>(
     if is_behind {
         return Found::Behind;
     }
-    let offers = head.upgrade && head.framing == Framing::None;
-    let h2c = head.h2c.filter(|_| !ends).map(Bytes::copy_from_slice);
+    let may_change = worker.settings.rules.upgrades;
+    let offers = may_change && head.upgrade && head.framing == Framing::None;
+    let h2c = head.h2c.filter(|_| may_change && !ends).map(Bytes::copy_from_slice);
     let Head { framing, expects_continue, minor, len, .. } = head;
     match request(&head, input) {
         Ok(request) => {

@@ -15,17 +15,18 @@ use http_body::{Frame, SizeHint};
 use http2::shared::TooLarge;
 use tokio::time::{Instant, Sleep};
 
-use super::exchange::{Origin, respond};
+use super::app::{App, Origin};
 use super::request_line::RequestLine;
 use super::upload::{Allowance, BodyError};
 use super::worker::Worker;
 use crate::options::Timeouts;
 
-/// [`respond`], within the limits.
-pub(super) async fn guarded<B>(
+/// [`App::respond`], within the limits.
+pub(super) async fn guarded<A: App, B>(
+    app: Rc<A>,
     worker: Rc<Worker>,
     request: Request<B>,
-    origin: Origin,
+    origin: Origin<A::State>,
     line: Rc<RequestLine>,
 ) -> Response
 where
@@ -47,7 +48,7 @@ where
     let timeout = options.timeouts.body;
     let request = request
         .map(|body| if body.is_end_stream() { Body::empty() } else { Body::new(Guard::new(body, allowance, timeout)) });
-    respond(worker, request, origin, line).await
+    app.respond(request, origin, line).await
 }
 
 fn refused(worker: &Worker, status: StatusCode) -> Response {

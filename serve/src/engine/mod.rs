@@ -3,6 +3,7 @@
 //! The HTTP/1.1 loop reads once, handles every complete request of what it read, and writes once. A connection that is
 //! idle holds no buffer; its time-out is an entry in a table that is swept, not a timer.
 
+mod app;
 mod clock;
 mod conn;
 mod exchange;
@@ -30,6 +31,11 @@ pub(crate) mod websocket;
 mod wire;
 mod worker;
 
-pub(crate) use request_line::RequestLine;
+pub use app::{App, End, Keepalive, Origin, Rules};
+pub use http2::Session;
+pub use request_line::RequestLine;
 pub use sending::Endless;
-pub use service::serve;
+pub use service::{serve, start};
+pub use stats::{Count, Stats};
+pub use upload::BodyError;
+pub use worker::Worker;

@@ -6,6 +6,7 @@ use std::rc::Rc;
 use http::HeaderValue;
 use server_runtime::{Bound, Error, Handle, Shutdown};
 
+use super::app::App;
 use super::worker::Worker;
 use crate::options::Options;
 
@@ -28,7 +29,7 @@ impl Gate {
         match *self {}
     }
 
-    pub(super) fn serve(&self, _worker: &Rc<Worker>, _shutdown: &Shutdown) -> io::Result<()> {
+    pub(super) fn serve<A: App>(&self, _app: &Rc<A>, _worker: &Rc<Worker>, _shutdown: &Shutdown) -> io::Result<()> {
         match *self {}
     }
 }

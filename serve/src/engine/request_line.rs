@@ -1,6 +1,9 @@
 //! A request's line, for the log when its answer fails.
 
+use std::any::Any;
+use std::cell::RefCell;
 use std::error::Error;
+use std::fmt;
 use std::rc::Rc;
 
 use http::{Method, Request, Uri, Version};
@@ -9,17 +12,28 @@ use super::guard::OfClient;
 use super::upload::BodyError;
 
 /// Method, target and version of a request. All that may have to log it share one.
-#[derive(Debug)]
-pub(crate) struct RequestLine {
+pub struct RequestLine {
     method: Method,
     uri: Uri,
     version: Version,
+    attached: RefCell<Option<Box<dyn Any>>>,
+}
+
+impl fmt::Debug for RequestLine {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {} {:?}", self.method, self.uri, self.version)
+    }
 }
 
 impl RequestLine {
     pub(super) fn of<B>(request: &Request<B>) -> Rc<Self> {
         let (method, uri, version) = (request.method().clone(), request.uri().clone(), request.version());
-        Rc::new(Self { method, uri, version })
+        Rc::new(Self { method, uri, version, attached: RefCell::default() })
+    }
+
+    /// Keeps a value of the application until the request's answer has been sent, or is wanted no more.
+    pub fn attach(&self, value: impl Any) {
+        self.attached.replace(Some(Box::new(value)));
     }
 
     /// The path, escaped, so that it is one word of one line.

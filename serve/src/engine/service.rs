@@ -1,5 +1,6 @@
 //! The server on the runtime that all our servers share.
 
+use std::cell::RefCell;
 use std::io;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -7,9 +8,11 @@ use std::sync::Arc;
 use axum::Router;
 use server_runtime::{Bound, Connection, Error, Handle, Running, Service, Shutdown};
 
+use super::app::{App, Rules};
 use super::conn::{self, Carried};
+use super::exchange::Routed;
 use super::http3::{self, Gate};
-use super::stats::{self, Stats};
+use super::stats::Stats;
 use super::worker::{Settings, Worker};
 use crate::h1;
 use crate::options::Options;
@@ -27,40 +30,59 @@ const REFUSAL: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\ncontent-type: text/
 /// # Errors
 /// When a place cannot be listened on, a certificate does not load, a thread cannot be made, or HTTP/3 is wanted where it is not
 /// built in or has no place.
-pub fn serve(router: Router, mut options: Options) -> Result<Running, Error> {
-    options.runtime.offer(&[b"h2", b"http/1.1", b"http/1.0"]);
+pub fn serve(router: Router, options: Options) -> Result<Running, Error> {
+    let name = "http_request_duration_seconds";
+    let durations = options.runtime.metrics.histogram(name, "Time until the router's response.", &[], &DURATIONS);
+    let rules = Rules::new(&options);
+    start(options, rules, move |worker| Routed {
+        worker: Rc::clone(worker),
+        router: RefCell::new(router.clone()),
+        durations: durations.clone(),
+    })
+}
+
+/// The same for any application; `app` makes that of each worker, on its thread.
+///
+/// # Errors
+/// As [`serve`].
+pub fn start<A: App>(
+    mut options: Options,
+    rules: Rules,
+    app: impl Fn(&Rc<Worker>) -> A + Send + Sync + 'static,
+) -> Result<Running, Error> {
+    options.runtime.offer(if rules.http1 { &[b"h2", b"http/1.1", b"http/1.0"] } else { &[b"h2"] });
     options.limits.headers = options.limits.headers.min(h1::MAX_HEADERS);
     let runtime = options.runtime.clone();
     let workers = match runtime.workers {
         0 => std::thread::available_parallelism().map_or(1, usize::from),
         count => count,
     };
-    let name = "http_request_duration_seconds";
-    let durations = runtime.metrics.histogram(name, "Time until the router's response.", &[], &DURATIONS);
     let stats = std::iter::repeat_with(Stats::default).take(workers).collect();
     let metrics = runtime.metrics.clone();
     let bound = Bound::new(runtime)?;
     let gate = http3::open(&options, &bound, workers)?;
     let alt_svc = gate.as_ref().map(Gate::alt_svc);
-    let settings = Arc::new(Settings { options, stats, durations, alt_svc });
+    let settings = Arc::new(Settings { options, rules, stats, alt_svc });
     let figures = Arc::clone(&settings);
-    metrics.collect(move |out| stats::render(&figures.stats, out));
-    bound.start(Arc::new(Server { router, settings, gate }))
+    metrics.collect(move |out| (figures.rules.figures)(&figures.stats, out));
+    bound.start(Arc::new(Server { app, settings, gate }))
 }
 
-struct Server {
-    router: Router,
+struct Server<F> {
+    app: F,
     settings: Arc<Settings>,
     /// The sockets of HTTP/3, if it is served.
     gate: Option<Gate>,
 }
 
-impl Service for Server {
-    type Worker = Worker;
+impl<A: App, F: Fn(&Rc<Worker>) -> A + Send + Sync + 'static> Service for Server<F> {
+    type Worker = (Rc<Worker>, Rc<A>);
     type Carried = Carried;
 
-    fn worker(self: &Arc<Self>, index: usize) -> Worker {
-        Worker::new(index, &self.settings, self.router.clone())
+    fn worker(self: &Arc<Self>, index: usize) -> Self::Worker {
+        let worker = Rc::new(Worker::new(index, &self.settings));
+        let app = Rc::new((self.app)(&worker));
+        (worker, app)
     }
 
     fn starting(&self, handle: &Handle) {
@@ -69,8 +91,8 @@ impl Service for Server {
         }
     }
 
-    fn started(self: &Arc<Self>, worker: &Rc<Worker>, shutdown: &Shutdown) -> io::Result<()> {
-        self.gate.as_ref().map_or(Ok(()), |gate| gate.serve(worker, shutdown))
+    fn started(self: &Arc<Self>, on: &Rc<Self::Worker>, shutdown: &Shutdown) -> io::Result<()> {
+        self.gate.as_ref().map_or(Ok(()), |gate| gate.serve(&on.1, &on.0, shutdown))
     }
 
     /// Connections whose requests are answered without the router gather: nothing holds up the worker that they share.
@@ -80,13 +102,13 @@ impl Service for Server {
 
     fn serve(
         self: Arc<Self>,
-        worker: Rc<Worker>,
+        on: Rc<Self::Worker>,
         connection: Connection<Carried>,
     ) -> impl Future<Output = ()> + 'static {
-        conn::serve(worker, connection)
+        conn::serve(Rc::clone(&on.1), Rc::clone(&on.0), connection)
     }
 
     fn refusal(&self) -> &[u8] {
-        REFUSAL
+        if self.settings.rules.http1 { REFUSAL } else { &[] }
     }
 }

@@ -23,6 +23,8 @@ pub(super) enum State {
     Sending(Sending, Close, Option<Upload>),
     /// For the socket to take the rest of a file.
     SendingFile(SendingFile, Close),
+    /// For the rest of a request's body, which is thrown away: so many more bytes at most.
+    Discarding(Upload, usize),
     /// For the socket to take the answer behind which another protocol begins.
     Switching(Served),
     /// For the client to close, after this many more bytes at most.

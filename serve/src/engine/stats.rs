@@ -6,8 +6,8 @@ use http::StatusCode;
 use server_runtime::metrics::{family, sample};
 
 /// The figures of one worker.
-#[derive(Default)]
-pub(super) struct Stats {
+#[derive(Debug, Default)]
+pub struct Stats {
     /// Responses by the first digit of their status.
     responses: [Count; 6],
     /// Of those, answered without the router.
@@ -31,17 +31,19 @@ pub(super) struct Stats {
 }
 
 /// A counter with one writer.
-#[derive(Default)]
-pub(super) struct Count(AtomicU64);
+#[derive(Debug, Default)]
+pub struct Count(AtomicU64);
 
 impl Count {
     #[inline]
-    pub(super) fn add(&self, count: u64) {
+    /// Adds, beyond the largest number from 0 on.
+    pub fn add(&self, count: u64) {
         // One writer needs no atomic addition, which would cost a locked instruction.
-        self.0.store(self.0.load(Relaxed) + count, Relaxed);
+        self.0.store(self.0.load(Relaxed).wrapping_add(count), Relaxed);
     }
 
-    fn get(&self) -> u64 {
+    /// The number.
+    pub fn get(&self) -> u64 {
         self.0.load(Relaxed)
     }
 }
@@ -64,6 +66,16 @@ const FIGURES: [(&str, &str, Figure); 11] = [
 ];
 
 impl Stats {
+    /// Connections ended by a time-out.
+    pub fn timeouts(&self) -> u64 {
+        self.timeouts.get()
+    }
+
+    /// Connections ended for frames that carry nothing.
+    pub fn floods(&self) -> u64 {
+        self.floods.get()
+    }
+
     #[inline]
     pub(super) fn response(&self, status: StatusCode) {
         self.responses[usize::from(status.as_u16() / 100).min(5)].add(1);

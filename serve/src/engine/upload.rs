@@ -13,7 +13,7 @@ use crate::h1::{Decoder, Framing};
 
 /// Why a body ends early, as the handler sees it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum BodyError {
+pub enum BodyError {
     /// More bytes than [`Limits::body`](crate::Limits::body).
     TooLarge,
     /// Its chunks are not well formed.

@@ -5,10 +5,14 @@ use std::rc::{Rc, Weak};
 use std::task::Waker;
 use std::time::Duration;
 
+use super::app::Keepalive;
 use crate::options::Timeouts;
 
 /// Sweeps in the shortest time-out: a connection lives up to a quarter longer than it should.
 const SWEEPS: u32 = 4;
+
+/// How much more or less than its age a connection may have, as a part of it: connections that came together do not leave together.
+const AGE_SPREAD: f64 = 0.1;
 
 /// The longest pause between sweeps.
 const PAUSE_MAX: Duration = Duration::from_millis(500);
@@ -21,6 +25,8 @@ const PAUSE_MIN: Duration = Duration::from_millis(5);
 pub(super) enum Phase {
     /// Between requests.
     Idle,
+    /// Between requests, on a connection of HTTP/2.
+    Free,
     /// In the middle of a request's head.
     Head,
     /// Waiting for the client to send more of a body.
@@ -31,6 +37,14 @@ pub(super) enum Phase {
     Writing,
     /// Waiting for the client to close.
     Lingering,
+    /// Hearing nothing of the client, on a connection of HTTP/2.
+    Silent,
+    /// Waiting for a sign of life of the client.
+    Asked,
+    /// Until the connection is old.
+    Young,
+    /// Waiting for the requests of one that is.
+    Old,
 }
 
 /// One connection's entry.
@@ -99,13 +113,18 @@ pub(super) struct Watch {
     now: Rc<Cell<u32>>,
     pause: Duration,
     timeouts: Timeouts,
+    pub(super) keepalive: Option<Keepalive>,
 }
 
 impl Watch {
-    pub(super) fn new(timeouts: Timeouts) -> Self {
-        let shortest = timeouts.all().into_iter().min().unwrap_or(PAUSE_MAX);
+    pub(super) fn new(timeouts: Timeouts, keepalive: Option<Keepalive>) -> Self {
+        let more = keepalive.into_iter().flat_map(|keepalive| {
+            let Keepalive { silence, answer, idle, age, grace } = keepalive;
+            [Some(silence), Some(answer), idle, age, grace].into_iter().flatten()
+        });
+        let shortest = timeouts.all().into_iter().chain(more).min().unwrap_or(PAUSE_MAX);
         let pause = (shortest / SWEEPS).clamp(PAUSE_MIN, PAUSE_MAX);
-        Self { slots: RefCell::default(), now: Rc::default(), pause, timeouts }
+        Self { slots: RefCell::default(), now: Rc::default(), pause, timeouts, keepalive }
     }
 
     /// An entry for a connection; it is gone when dropped.
@@ -119,6 +138,16 @@ impl Watch {
         });
         self.slots.borrow_mut().push(Rc::downgrade(&slot));
         slot
+    }
+
+    /// An entry for the age of a connection, if it has an end; `chance`, from 0 to 1, is its place between a tenth less and a tenth more.
+    pub(super) fn age(&self, chance: f64) -> Option<Rc<Slot>> {
+        let age = self.keepalive?.age?;
+        let slot = self.slot();
+        slot.enter(Phase::Young);
+        let earlier = self.sweeps(age.mul_f64(2.0 * AGE_SPREAD * (1.0 - chance)));
+        slot.since.set(slot.since.get().wrapping_sub(earlier));
+        Some(slot)
     }
 
     /// Sweeps for ever, and does what else is due several times a second.
@@ -152,13 +181,21 @@ impl Watch {
 
     /// In sweeps.
     fn limit(&self, phase: Phase) -> Option<u32> {
-        let time = self.time(phase)?;
-        Some(u32::try_from(time.as_nanos() / self.pause.as_nanos()).unwrap_or(u32::MAX))
+        self.time(phase).map(|time| self.sweeps(time))
+    }
+
+    fn sweeps(&self, time: Duration) -> u32 {
+        u32::try_from(time.as_nanos() / self.pause.as_nanos()).unwrap_or(u32::MAX)
     }
 
     fn time(&self, phase: Phase) -> Option<Duration> {
         Some(match phase {
             Phase::Idle => self.timeouts.idle,
+            Phase::Free => self.keepalive.map_or(Some(self.timeouts.idle), |keepalive| keepalive.idle)?,
+            Phase::Silent => self.keepalive.map_or(self.timeouts.idle, |keepalive| keepalive.silence),
+            Phase::Asked => self.keepalive.map_or(self.timeouts.write, |keepalive| keepalive.answer),
+            Phase::Young => self.keepalive?.age?.mul_f64(1.0 + AGE_SPREAD),
+            Phase::Old => self.keepalive?.grace?,
             Phase::Head => self.timeouts.head,
             Phase::Body => self.timeouts.body,
             Phase::Writing => self.timeouts.write,
@@ -180,7 +217,7 @@ mod tests {
     #[tokio::test(flavor = "current_thread", start_paused = true)]
     async fn a_phase_that_takes_too_long_expires() {
         let timeouts = Timeouts { idle: Duration::from_secs(8), head: Duration::from_secs(4), ..Timeouts::default() };
-        let watch = Watch::new(timeouts);
+        let watch = Watch::new(timeouts, None);
         let (idle, head, busy) = (watch.slot(), watch.slot(), watch.slot());
         head.enter(Phase::Head);
         busy.enter(Phase::Busy);
@@ -196,5 +233,26 @@ mod tests {
         drop((idle, head));
         let _ = sweep_for(2).await;
         assert_eq!(watch.slots.borrow().len(), 1);
+    }
+
+    /// Connections that came together do not leave together: their ages differ by up to a fifth.
+    #[tokio::test(flavor = "current_thread", start_paused = true)]
+    async fn an_old_connection_has_its_grace() {
+        let seconds = Duration::from_secs;
+        let (silence, age) = (seconds(3600), Some(seconds(100)));
+        let keepalive = Keepalive { silence, answer: silence, idle: None, age, grace: Some(seconds(7)) };
+        for (chance, age) in [(0.0, 90), (0.5, 100), (1.0, 110)] {
+            let watch = Watch::new(Timeouts::default(), Some(keepalive));
+            let slot = watch.age(chance).unwrap();
+            for (phase, time) in [(Phase::Young, age), (Phase::Old, 7)] {
+                if phase == Phase::Old {
+                    slot.renew(phase);
+                }
+                let _ = tokio::time::timeout(seconds(time - 1), watch.run(|| ())).await;
+                assert!(!slot.is_expired(), "{phase:?} {chance}");
+                let _ = tokio::time::timeout(seconds(2), watch.run(|| ())).await;
+                assert!(slot.is_expired(), "{phase:?} {chance}");
+            }
+        }
     }
 }

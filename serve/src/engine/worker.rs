@@ -4,12 +4,11 @@ use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::sync::Arc;
 
-use axum::Router;
 use bytes::BytesMut;
 use http::{HeaderValue, StatusCode};
 use http2::shared::Buffers;
-use server_runtime::metrics::Histogram;
 
+use super::app::Rules;
 use super::clock::Clock;
 use super::http2::Heads;
 use super::stats::Stats;
@@ -23,9 +22,8 @@ use crate::tuning::READ_BUFFER;
 /// State that all workers share.
 pub(super) struct Settings {
     pub(super) options: Options,
+    pub(super) rules: Rules,
     pub(super) stats: Box<[Stats]>,
-    /// Times of the router's answers.
-    pub(super) durations: Histogram,
     /// The `alt-svc` value that tells clients that come by TLS where HTTP/3 is, if it is somewhere.
     pub(super) alt_svc: Option<HeaderValue>,
 }
@@ -41,11 +39,10 @@ pub(super) enum Drain {
     Closing,
 }
 
-/// One worker.
-pub(super) struct Worker {
+/// One worker: what its connections share.
+pub struct Worker {
     pub(super) index: usize,
     pub(super) settings: Arc<Settings>,
-    pub(super) router: RefCell<Router>,
     pub(super) clock: RefCell<Clock>,
     pub(super) watch: Watch,
     pub(super) drain: Cell<Drain>,
@@ -75,15 +72,14 @@ pub(super) struct H2 {
 }
 
 impl Worker {
-    pub(super) fn new(index: usize, settings: &Arc<Settings>, router: Router) -> Self {
+    pub(super) fn new(index: usize, settings: &Arc<Settings>) -> Self {
         use std::hash::{BuildHasher, Hasher, RandomState};
         let seed = || RandomState::new().build_hasher().finish();
         Self {
             index,
             settings: Arc::clone(settings),
-            router: RefCell::new(router),
             clock: RefCell::new(Clock::new()),
-            watch: Watch::new(settings.options.timeouts),
+            watch: Watch::new(settings.options.timeouts, settings.rules.keepalive),
             drain: Cell::new(Drain::No),
             scratch: RefCell::new(Scratch {
                 input: BytesMut::with_capacity(READ_BUFFER),
@@ -96,6 +92,11 @@ impl Worker {
             random: Cell::new(seed() | 1),
             is_watched: Cell::new(false),
         }
+    }
+
+    /// Its number, from 0.
+    pub fn index(&self) -> usize {
+        self.index
     }
 
     /// By xorshift: any number is as good as another.

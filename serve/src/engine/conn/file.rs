@@ -6,13 +6,14 @@ use std::task::{Context, Poll};
 use server_runtime::end_turn;
 
 use super::Conn;
+use crate::engine::app::App;
 use crate::engine::sending_file::Piece;
 use crate::engine::state::{State, Step};
 use crate::engine::watch::Phase;
 use crate::engine::worker::Scratch;
 use crate::tuning::FILE_PIECE;
 
-impl Conn {
+impl<A: App> Conn<A> {
     /// Sends the next piece of a file, once its head is sent.
     pub(super) fn send_file(&mut self, cx: &mut Context<'_>, scratch: &mut Scratch) -> io::Result<Step> {
         if self.output.len() > 0 {

@@ -1,14 +1,48 @@
-//! Clients that are slow to send or to take.
+//! Clients that are slow to send or to take, or send what nobody reads.
+
+use std::io;
+use std::mem;
+use std::task::{Context, Poll};
 
 use axum::http::StatusCode;
 
 use super::Conn;
-use crate::engine::state::{Call, Close, State};
+use crate::engine::app::App;
+use crate::engine::state::{Call, Close, Served, State, Step};
 use crate::engine::upload::BodyError;
 use crate::engine::watch::Phase;
 use crate::engine::worker::Scratch;
 
-impl Conn {
+impl<A: App> Conn<A> {
+    /// Reads the rest of a body that no handler reads, so that the next request can be found behind it.
+    pub(super) fn discard(&mut self, cx: &mut Context<'_>, scratch: &Scratch) -> io::Result<Step> {
+        if !scratch.out.is_empty() {
+            return Ok(Step::Flush);
+        }
+        let State::Discarding(mut rest, left) = mem::replace(&mut self.state, State::Waiting) else {
+            return Ok(Step::Again);
+        };
+        rest.discard(&mut self.input);
+        if rest.is_done() {
+            self.slot.renew(if self.input.is_empty() { Phase::Idle } else { Phase::Head });
+            return Ok(Step::Again);
+        }
+        if self.output.len() == 0 {
+            self.slot.stay(Phase::Lingering);
+        }
+        Ok(match self.read(cx)? {
+            Poll::Ready(count) if (1..left).contains(&count) && rest.error().is_none() => {
+                self.state = State::Discarding(rest, left - count);
+                Step::Again
+            }
+            Poll::Ready(_) => Step::Ended(Served::Over),
+            Poll::Pending => {
+                self.state = State::Discarding(rest, left);
+                Step::Wait
+            }
+        })
+    }
+
     /// The socket takes no more for now.
     pub(super) fn note_blocked(&mut self) {
         self.has_waited = true;
@@ -27,6 +61,8 @@ impl Conn {
             Phase::Writing => true,
             Phase::Idle | Phase::Lingering => now.under_way > 0,
             Phase::Head | Phase::Body | Phase::Busy => false,
+            // Those of HTTP/2.
+            Phase::Free | Phase::Silent | Phase::Asked | Phase::Young | Phase::Old => false,
         };
         may_be && self.pace.has_moved(now.received, self.worker.watch.least(phase))
     }

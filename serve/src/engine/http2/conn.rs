@@ -10,26 +10,25 @@ use bytes::Bytes;
 use http::header::{CONNECTION, HeaderName, UPGRADE};
 use http::{Request, Version};
 use http2::shared::{Answers, Ended, Link, Requests, TURN_TASKS};
-use http2::{Config, Connection as Engine, Error, Event, Reason, RequestHead, StreamId};
+use http2::{Connection as Engine, Error, Event, Reason, RequestHead, StreamId};
 use server_runtime::{Pace, Place, Progress, Stream};
 
 use super::later::Laters;
 use super::plain::{self, Short};
 use super::session::Session;
 use super::stream;
-use crate::engine::exchange::Origin;
+use crate::engine::app::{App, Origin};
 use crate::engine::watch::{Phase, Slot};
 use crate::engine::worker::{Drain, Worker};
-use crate::options::Options;
-use crate::tuning::{H2_SEND_BUFFER, H2_STREAMS, H2_WINDOW, LINGER_BYTES};
+use crate::tuning::LINGER_BYTES;
 
 /// The engine of a connection that begins with a request in HTTP/1.1, and the request's stream.
 pub(in crate::engine) type Begun = (Engine, StreamId);
 
 /// The engine of a connection whose client has sent these settings with a request. `None` if they are none: then the request
 /// is answered as if it had not asked for HTTP/2.
-pub(in crate::engine) fn begin(options: &Options, settings: &[u8]) -> Option<Begun> {
-    Engine::upgraded(&config(options), settings, Instant::now()).ok()
+pub(in crate::engine) fn upgraded(worker: &Worker, settings: &[u8]) -> Option<Begun> {
+    Engine::upgraded(&worker.settings.rules.http2, settings, Instant::now()).ok()
 }
 
 /// A connection that begins with a request in HTTP/1.1.
@@ -49,28 +48,33 @@ impl First {
 }
 
 /// Serves a connection of which `read` was read already, and perhaps a request in HTTP/1.1.
-pub(in crate::engine) async fn serve(
-    worker: Rc<Worker>,
+pub(in crate::engine) async fn serve<A: App>(
+    (app, worker): (Rc<A>, Rc<Worker>),
     slot: Rc<Slot>,
     stream: Stream,
     place: Place,
     read: Bytes,
-    origin: Origin,
+    origin: Origin<A::State>,
     first: Option<Box<First>>,
 ) {
     slot.renew(Phase::Head);
     let (engine, request) = match first.map(|first| *first) {
         Some(First { begun: (engine, id), request }) => (engine, Some((id, request))),
-        None => (Engine::new(&config(&worker.settings.options), Instant::now()), None),
+        None => (Engine::new(&worker.settings.rules.http2, Instant::now()), None),
     };
     let mut link = Link::new(engine, stream, read.into());
     let session = Session::new(&worker, link.shared(), &slot);
     if let Some((id, request)) = request {
         worker.stats().h2_requests.add(1);
-        stream::begin(&session, &origin, id, request);
+        stream::begin(&app, &session, &origin, id, request);
     }
+    let pulse = worker.watch.slot();
+    pulse.enter(Phase::Silent);
     let mut conn = Conn {
-        pulse: worker.watch.slot(),
+        app,
+        batch: A::Batch::default(),
+        age: worker.watch.age(f64::from(worker.random()) / f64::from(u16::MAX)),
+        pulse,
         paces: Paces::default(),
         laters: Laters::new(&session),
         requests: Requests::default(),
@@ -117,19 +121,9 @@ async fn close(worker: &Worker, mut link: Link<Stream>, ended: Ended) {
     {}
 }
 
-fn config(options: &Options) -> Config {
-    Config {
-        max_streams: H2_STREAMS,
-        stream_window: H2_WINDOW.0,
-        connection_window: H2_WINDOW.1,
-        max_headers: u32::try_from(options.limits.head).unwrap_or(u32::MAX),
-        max_output: H2_SEND_BUFFER,
-        max_control_frames: options.limits.control_frames,
-        ..Config::default()
-    }
-}
-
-struct Conn {
+struct Conn<A: App> {
+    app: Rc<A>,
+    batch: A::Batch,
     session: Rc<Session>,
     requests: Requests,
     laters: Laters,
@@ -142,10 +136,12 @@ struct Conn {
     /// Whether the client has begun a head that has not come whole.
     is_within_head: bool,
     slot: Rc<Slot>,
-    /// Since when nothing was heard of a client that waits for something.
+    /// Since when nothing was heard of the client.
     pulse: Rc<Slot>,
+    /// Its age, if that has an end.
+    age: Option<Rc<Slot>>,
     paces: Paces,
-    origin: Origin,
+    origin: Origin<A::State>,
 }
 
 /// The client's progress in the time of `slot`, and in that of `pulse`.
@@ -155,7 +151,7 @@ struct Paces {
     pulse: Pace,
 }
 
-impl Conn {
+impl<A: App> Conn<A> {
     /// Looks at the clock; whether the client was too slow.
     fn is_too_slow(&mut self, link: &Link<Stream>, cx: &Context<'_>) -> bool {
         self.slot.wake_by(cx.waker());
@@ -164,7 +160,7 @@ impl Conn {
             self.session.report(progress(link));
         }
         if self.slot.is_expired()
-            && let phase @ (Phase::Writing | Phase::Idle) = self.slot.phase()
+            && let phase @ (Phase::Writing | Phase::Free) = self.slot.phase()
             && let now = progress(link)
             // Bytes on their way outlast the time between requests.
             && (phase == Phase::Writing || now.under_way > 0)
@@ -172,35 +168,57 @@ impl Conn {
         {
             self.slot.renew(phase);
         }
-        let is_idle = self.slot.phase() == Phase::Idle;
+        let is_idle = self.slot.phase() == Phase::Free;
         if self.slot.is_expired() && !is_idle {
             self.session.worker.stats().timeouts.add(1);
             return true;
         }
-        if self.slot.is_expired() || self.session.worker.drain.get() != Drain::No {
+        let drain = self.session.worker.drain.get();
+        if drain == Drain::Closing && !self.session.shared.engine().is_open() {
+            return true;
+        }
+        if self.slot.is_expired() || drain != Drain::No {
             self.end();
         }
-        if !self.pulse.is_expired() {
+        if self.is_too_old(cx) || self.pulse.is_expired() && self.is_gone(link) {
+            self.session.worker.stats().timeouts.add(1);
+            return true;
+        }
+        false
+    }
+
+    /// Whether the requests of a connection that is old have taken too long.
+    fn is_too_old(&mut self, cx: &Context<'_>) -> bool {
+        let Some(age) = &self.age else { return false };
+        age.wake_by(cx.waker());
+        let is_expired = age.is_expired();
+        if is_expired && age.phase() == Phase::Young {
+            age.renew(Phase::Old);
+            self.end();
             return false;
         }
-        let is_waiting = self.session.shared.engine().open_streams() > 0;
-        match self.pulse.phase() {
-            Phase::Idle if is_waiting => {
-                self.session.shared.engine().ping(*b"are you?");
-                let least = self.session.worker.watch.least(Phase::Writing);
+        is_expired
+    }
+
+    /// Nothing was heard of the client for some time. One that should speak is asked for a sign of life; one that was, and has given none, is gone.
+    fn is_gone(&mut self, link: &Link<Stream>) -> bool {
+        let Session { worker, shared, .. } = &*self.session;
+        let least = worker.watch.least(Phase::Asked);
+        let is_asked = self.pulse.phase() == Phase::Asked;
+        let should_speak = {
+            let engine = shared.engine();
+            engine.open_streams() > 0 || worker.watch.keepalive.is_some() && engine.is_open()
+        };
+        match is_asked {
+            _ if !should_speak => self.pulse.renew(Phase::Silent),
+            false => {
+                shared.engine().ping(*b"are you?");
                 self.paces.pulse.begin(progress(link), least);
-                self.pulse.renew(Phase::Writing);
+                self.pulse.renew(Phase::Asked);
             }
             // The question is behind all bytes on their way.
-            Phase::Writing if is_waiting => {
-                let least = self.session.worker.watch.least(Phase::Writing);
-                if !self.paces.pulse.has_moved(progress(link).received, least) {
-                    self.session.worker.stats().timeouts.add(1);
-                    return true;
-                }
-                self.pulse.renew(Phase::Writing);
-            }
-            _ => self.pulse.renew(Phase::Idle),
+            true if !self.paces.pulse.has_moved(progress(link).received, least) => return true,
+            true => self.pulse.renew(Phase::Asked),
         }
         false
     }
@@ -221,7 +239,7 @@ impl Conn {
         match engine.open_streams() {
             _ if !engine.is_open() || self.is_within_head => Phase::Head,
             0 if self.is_ending => Phase::Writing,
-            0 => Phase::Idle,
+            0 => Phase::Free,
             _ => Phase::Busy,
         }
     }
@@ -238,7 +256,7 @@ impl Conn {
     /// A request has begun; whether it is one that can be answered.
     fn begin(&mut self, stream: StreamId, head: &RequestHead, end: bool, short: Option<Short>) -> bool {
         self.session.worker.stats().h2_requests.add(1);
-        self.slot.enter(Phase::Idle);
+        self.slot.enter(Phase::Free);
         match short {
             Some(Short::Instant(_)) => true,
             Some(Short::Later(id, encoding)) => {
@@ -250,7 +268,7 @@ impl Conn {
     }
 }
 
-impl Answers for Conn {
+impl<A: App> Answers for Conn<A> {
     fn take(&mut self, input: &mut &[u8]) -> Result<(), Error> {
         let session = Rc::clone(&self.session);
         let (shared, buffers) = (&session.shared, &session.worker.h2.buffers);
@@ -275,11 +293,11 @@ impl Answers for Conn {
                     }
                 }
                 Event::Trailers { stream, fields } => {
-                    self.slot.enter(Phase::Idle);
+                    self.slot.enter(Phase::Free);
                     buffers.arrivals().trailers(shared, stream, fields);
                 }
                 Event::TooLarge { stream, head, end } => {
-                    self.slot.enter(Phase::Idle);
+                    self.slot.enter(Phase::Free);
                     if !buffers.arrivals().too_large(shared, stream, head, end) {
                         engine.refuse_large(stream);
                     }
@@ -310,9 +328,10 @@ impl Answers for Conn {
         while tasks < TURN_TASKS
             && let Some((stream, request)) = next()
         {
-            let is_task = stream::begin(&self.session, &self.origin, stream, request);
+            let is_task = self.app.begin(&self.session, &self.origin, stream, request, &mut self.batch);
             tasks += usize::from(is_task);
         }
+        self.app.has_begun(&mut self.batch);
         self.laters.answer(cx, &mut self.rests);
         for (stream, rest) in self.rests.drain(..) {
             stream::send_rest(&self.session, stream, rest);
@@ -320,7 +339,7 @@ impl Answers for Conn {
     }
 
     fn has_read(&mut self) {
-        self.pulse.renew(Phase::Idle);
+        self.pulse.renew(Phase::Silent);
     }
 
     fn end_turn(&mut self, cx: &mut Context<'_>) {

@@ -7,5 +7,7 @@ mod plain;
 mod session;
 mod stream;
 
-pub(super) use conn::{Begun, First, begin, serve};
+pub(super) use conn::{Begun, First, serve, upgraded};
 pub(super) use plain::Heads;
+pub use session::Session;
+pub(super) use stream::begin;

@@ -12,7 +12,7 @@ use crate::engine::watch::Slot;
 use crate::engine::worker::Worker;
 
 /// State that a connection and its streams share.
-pub(super) struct Session {
+pub struct Session {
     pub(super) worker: Rc<Worker>,
     pub(super) shared: Rc<Shared>,
     /// The connection's, by which its task is woken.
@@ -38,6 +38,11 @@ impl Session {
             report: Cell::default(),
             waiting: RefCell::default(),
         })
+    }
+
+    /// The engine of the connection, as its requests' tasks share it.
+    pub fn shared(&self) -> &Rc<Shared> {
+        &self.shared
     }
 
     /// The last report, which may be old.

@@ -20,7 +20,7 @@ use http2::{Reason, SendError, StreamId};
 use server_runtime::Pace;
 
 use super::session::{Report, Session};
-use crate::engine::exchange::Origin;
+use crate::engine::app::{App, Origin};
 use crate::engine::guard::guarded;
 use crate::engine::request_line::RequestLine;
 use crate::engine::sending::{LONGER, SHORTER, on_stream};
@@ -29,13 +29,19 @@ use crate::engine::worker::Worker;
 
 /// Begins to answer a request. An answer that is ready at once is sent when this returns; the rest goes on as a task.
 /// Returns whether there is one.
-pub(super) fn begin<B>(session: &Rc<Session>, origin: &Origin, stream: StreamId, request: Request<B>) -> bool
+pub(in crate::engine) fn begin<A: App, B>(
+    app: &Rc<A>,
+    session: &Rc<Session>,
+    origin: &Origin<A::State>,
+    stream: StreamId,
+    request: Request<B>,
+) -> bool
 where
     B: http_body::Body<Data = Bytes, Error: Into<axum::BoxError>> + Send + Unpin + 'static,
 {
     let is_head = request.method() == Method::HEAD;
     let line = RequestLine::of(&request);
-    let response = guarded(Rc::clone(&session.worker), request, origin.clone(), Rc::clone(&line));
+    let response = guarded(Rc::clone(app), Rc::clone(&session.worker), request, origin.clone(), Rc::clone(&line));
     run(&session.worker, Open::new(session, stream, Some(line)).answer(response, is_head))
 }
 

@@ -11,13 +11,14 @@ use std::time::Duration;
 use bytes::Bytes;
 use h3::error::{Code, ConnectionError};
 use h3::server::RequestResolver;
-use server_runtime::{Shutdown, others};
+use server_runtime::{Peer, Shutdown, others};
 use tokio::task::{spawn_local, yield_now};
 use tokio::time::{sleep, timeout};
 
 use super::gate::Arrival;
 use super::stream;
 use super::wire::{Intake, Shared, Wire};
+use crate::engine::app::{App, End as Ends, Origin};
 use crate::engine::watch::{Phase, Slot};
 use crate::engine::worker::{Drain, Worker};
 use crate::tuning::{H3_ABANDONED, H3_STREAMS, H3_TURN_REQUESTS, HEAD_TIMEOUT, LINGER_TIMEOUT};
@@ -31,7 +32,7 @@ const ACK_DELAY: Duration = Duration::from_millis(25);
 type Resolver = RequestResolver<Wire, Bytes>;
 
 /// Serves a client to its end.
-pub(super) async fn serve(worker: Rc<Worker>, arrival: Arrival, shutdown: Shutdown) {
+pub(super) async fn serve<A: App>(app: Rc<A>, worker: Rc<Worker>, arrival: Arrival, shutdown: Shutdown) {
     let Arrival { incoming, config, place, handshake } = arrival;
     let peer = incoming.remote_address();
     let tls = worker.settings.options.runtime.tls.as_ref();
@@ -50,15 +51,18 @@ pub(super) async fn serve(worker: Rc<Worker>, arrival: Arrival, shutdown: Shutdo
         Ok(Err(error)) => return tracing::debug!(%peer, "QUIC handshake: {error}"),
         Err(_) => return worker.stats().timeouts.add(1),
     };
+    let peer = Peer::Tcp(peer);
+    let state = app.open(&Ends { peer: &peer, here: None, shutdown: &shutdown });
+    let origin = Origin { peer, is_secure: true, state };
     let limits = &worker.settings.options.limits;
     let shared = Shared::new(quic.clone(), limits.head as u64, limits.control_frames);
-    match talk(&worker, &quic, &shared).await {
+    match talk(&app, &origin, &worker, &quic, &shared).await {
         Ok(()) => {}
         Err(Broken::TooSlow) => {
             worker.stats().timeouts.add(1);
             shared.close(Code::H3_NO_ERROR, b"");
         }
-        Err(Broken::Ended(error)) => tracing::debug!(%peer, "HTTP/3: {error}"),
+        Err(Broken::Ended(error)) => tracing::debug!(peer = %origin.peer, "HTTP/3: {error}"),
     }
     worker.stats().floods.add(shared.is_flooded().into());
     // quinn's task, woken for it, tells the client of the close. A worker that ends forgets the connection; packets
@@ -105,7 +109,13 @@ async fn in_time<T>(worker: &Worker, sent: impl Future<Output = Result<T, Connec
     sent.map_err(Broken::Ended)
 }
 
-async fn talk(worker: &Rc<Worker>, quic: &quinn::Connection, shared: &Arc<Shared>) -> Result<(), Broken> {
+async fn talk<A: App>(
+    app: &Rc<A>,
+    origin: &Origin<A::State>,
+    worker: &Rc<Worker>,
+    quic: &quinn::Connection,
+    shared: &Arc<Shared>,
+) -> Result<(), Broken> {
     let intake = Rc::new(Intake::default());
     let limits = &worker.settings.options.limits;
     let mut builder = h3::server::builder();
@@ -136,6 +146,7 @@ async fn talk(worker: &Rc<Worker>, quic: &quinn::Connection, shared: &Arc<Shared
                 requests += 1;
                 let (shared, running) = (Arc::clone(shared), Running::new(&state));
                 spawn_local(stream::answer(
+                    (Rc::clone(app), origin.clone()),
                     Rc::clone(worker),
                     quic.clone(),
                     shared,

@@ -16,6 +16,7 @@ use tokio::task::spawn_local;
 
 use super::shares::{OwnIds, Share, Strays};
 use super::{congestion, conn};
+use crate::engine::app::App;
 use crate::engine::worker::Worker;
 use crate::options::Options;
 use crate::tuning::{
@@ -151,12 +152,18 @@ impl Gate {
     ///
     /// # Errors
     /// When a socket is of no use for QUIC.
-    pub(in crate::engine) fn serve(&self, worker: &Rc<Worker>, shutdown: &Shutdown) -> io::Result<()> {
+    pub(in crate::engine) fn serve<A: App>(
+        &self,
+        app: &Rc<A>,
+        worker: &Rc<Worker>,
+        shutdown: &Shutdown,
+    ) -> io::Result<()> {
         let Some(handle) = self.handle.get() else { return Ok(()) };
         for place in &self.places {
             let Some(endpoint) = place.endpoint(worker.index, (*self.config.1).clone())? else { continue };
             worker.start(shutdown);
             let door = Door {
+                app: Rc::clone(app),
                 handle: handle.clone(),
                 transport: Arc::clone(&self.transport),
                 handshakes: Arc::clone(&self.handshakes),
@@ -171,7 +178,8 @@ impl Gate {
 }
 
 /// Lets clients of one socket in.
-struct Door {
+struct Door<A> {
+    app: Rc<A>,
     handle: Handle,
     transport: Arc<TransportConfig>,
     handshakes: Arc<AtomicUsize>,
@@ -181,7 +189,7 @@ struct Door {
     shutdown: Shutdown,
 }
 
-impl Door {
+impl<A: App> Door<A> {
     /// Accepts clients until the server closes. Then the endpoint stays: its connections go on until their worker ends.
     async fn accept(mut self, endpoint: Endpoint) {
         let closing = self.handle.closing();
@@ -219,7 +227,7 @@ impl Door {
         let Some(place) = self.handle.take_place_on(self.worker.index) else { return incoming.refuse() };
         let handshake = Handshake::new(&self.handshakes);
         let arrival = Arrival { incoming, config: self.config(), place, handshake };
-        spawn_local(conn::serve(Rc::clone(&self.worker), arrival, self.shutdown.clone()));
+        spawn_local(conn::serve(Rc::clone(&self.app), Rc::clone(&self.worker), arrival, self.shutdown.clone()));
     }
 
     /// The configuration for a client that comes now.

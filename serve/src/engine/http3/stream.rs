@@ -27,7 +27,7 @@ use tokio::time::timeout;
 use super::conn::Running;
 use super::incoming::Incoming;
 use super::wire::{Gone, Sending, Shared, Wire};
-use crate::engine::exchange::Origin;
+use crate::engine::app::{App, Origin};
 use crate::engine::guard::guarded;
 use crate::engine::request_line::RequestLine;
 use crate::engine::sending::{LONGER, SHORTER, on_stream};
@@ -45,7 +45,8 @@ const OF_CONNECTIONS: [HeaderName; 5] = [
 ];
 
 /// Answers a request to its end.
-pub(super) async fn answer(
+pub(super) async fn answer<A: App>(
+    (app, origin): (Rc<A>, Origin<A::State>),
     worker: Rc<Worker>,
     quic: quinn::Connection,
     shared: Arc<Shared>,
@@ -91,8 +92,9 @@ pub(super) async fn answer(
         request.headers().get(EXPECT).is_some_and(|what| what.as_bytes().eq_ignore_ascii_case(b"100-continue"));
     let mut expectation = (expects && !body.is_end_stream()).then(|| body.expect());
     // Each request has the address that the client has by then.
-    let origin = Origin { peer: Peer::Tcp(canonical(quic.remote_address())), is_secure: true };
-    let mut response = pin!(guarded(Rc::clone(&open.worker), request.map(|()| body), origin, Rc::clone(&open.line)));
+    let origin = Origin { peer: Peer::Tcp(canonical(quic.remote_address())), ..origin };
+    let mut response =
+        pin!(guarded(app, Rc::clone(&open.worker), request.map(|()| body), origin, Rc::clone(&open.line)));
     let response = loop {
         let turn = poll_fn(|cx| match response.as_mut().poll(cx) {
             Poll::Ready(response) => Poll::Ready(Turn::Answered(response)),

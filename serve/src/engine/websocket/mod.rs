@@ -189,6 +189,8 @@ impl Driver {
             // The close frame may be behind other bytes.
             Phase::Lingering => now.under_way > 0,
             Phase::Idle | Phase::Head | Phase::Body | Phase::Busy => false,
+            // Those of HTTP/2.
+            Phase::Free | Phase::Silent | Phase::Asked | Phase::Young | Phase::Old => false,
         };
         let mut pace = self.pace.get();
         let is_taking = may_be && pace.has_moved(now.received, self.worker.watch.least(phase));
