@@ -75,7 +75,7 @@ pub struct GrpcArgs {
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     pub call_timeout: Option<Duration>,
 
-    /// Seconds between a client's answers, after which it is asked for one.
+    /// Seconds without a byte from a client, after which it is asked for an answer (PING).
     #[arg(long, value_name = "SECONDS", default_value = "60", value_parser = seconds)]
     pub keepalive: Duration,
 

@@ -66,6 +66,9 @@ pub struct Web {
     pub origins: Vec<String>,
 }
 
+/// A time that is as good as none: ten years.
+pub(crate) const LONGEST: Duration = Duration::from_secs(10 * 365 * 86_400);
+
 /// How much clients may ask for. Connections are limited by [`server_runtime::Options::max_connections`], messages of gRPC and
 /// gRPC-Web by the services: those that tonic generates have `max_decoding_message_size`, 4 MiB by default.
 #[derive(Clone, Copy, Debug)]
@@ -101,11 +104,11 @@ impl Default for Limits {
 /// How long things may take.
 #[derive(Clone, Copy, Debug)]
 pub struct Timeouts {
-    /// For the beginning of a connection: the client's preface and settings.
+    /// For the beginning of a connection, the client's preface and settings, and for each head. Over HTTP/1.1 also between requests.
     pub handshake: Duration,
     /// For a call, if its client does not want less. None by default.
     pub call: Option<Duration>,
-    /// Between a client's answers, after which it is asked for one.
+    /// Without a byte from a client, after which it is asked for an answer (PING).
     pub keepalive: Duration,
     /// For that answer; then the connection is cut.
     pub keepalive_answer: Duration,
@@ -135,15 +138,14 @@ impl Default for Timeouts {
 impl Timeouts {
     /// The same, with nothing so long that a time in the future could not be told.
     pub(crate) fn bounded(self) -> Self {
-        const MOST: Duration = Duration::from_secs(10 * 365 * 86_400);
         Self {
-            handshake: self.handshake.min(MOST),
-            call: self.call.map(|call| call.min(MOST)),
-            keepalive: self.keepalive.min(MOST),
-            keepalive_answer: self.keepalive_answer.min(MOST),
-            idle: self.idle.map(|idle| idle.min(MOST)),
-            age: self.age.map(|age| age.min(MOST)),
-            age_grace: self.age_grace.map(|grace| grace.min(MOST)),
+            handshake: self.handshake.min(LONGEST),
+            call: self.call.map(|call| call.min(LONGEST)),
+            keepalive: self.keepalive.min(LONGEST),
+            keepalive_answer: self.keepalive_answer.min(LONGEST),
+            idle: self.idle.map(|idle| idle.min(LONGEST)),
+            age: self.age.map(|age| age.min(LONGEST)),
+            age_grace: self.age_grace.map(|grace| grace.min(LONGEST)),
         }
     }
 }

@@ -28,23 +28,9 @@ pub const CONNECTION_WINDOW: u32 = 4 * 1024 * 1024;
 /// 80 MB for a client that does not read.
 pub const SEND_BUFFER: usize = 128 * 1024;
 
-/// Bytes that are read at once: four of the largest frames.
-pub const READ_BUFFER: usize = 64 * 1024;
-
 /// For the rest of a request that is no call, before that is said: an answer that comes first would leave what is wrong with the
 /// rest unsaid.
 pub const REFUSAL: Duration = Duration::from_secs(1);
-
-/// How long a client that has broken the protocol is listened to behind the GOAWAY, so that it is not lost.
-pub const LINGER: Duration = Duration::from_millis(250);
-
-/// For the rest of an HTTP/1.1 request whose call is over, and for what comes behind the last request of a connection: both are read and
-/// thrown away so that the answer is not lost. A slow client on a long line needs seconds. http-server has the same bound.
-pub const REST_TIME: Duration = Duration::from_secs(10);
-
-/// Bytes of that: a client sends as much of a message that is too long before it hears so. http-server has the same
-/// bound.
-pub const REST_BYTES: usize = 4 * 1024 * 1024;
 
 /// The largest frame that clients may send. The protocol's least and tonic's default: 16 KiB. Larger frames would let a
 /// message of a megabyte come in fewer pieces, but one frame holds up the other calls of its connection.
@@ -56,6 +42,14 @@ pub const MAX_STREAMS: u32 = 200;
 /// Bytes of a request's header fields, uncompressed: 16 MiB, as grpc-go's servers take. tonic takes 16 KiB, grpc-java 8 KiB. Beyond 16 KiB, the
 /// block's own bytes have to justify them (see [`http2::Config::max_headers`]): a client has to send what it makes us keep.
 pub const MAX_HEADERS: u32 = 16 * 1024 * 1024;
+
+/// Bytes of a head over HTTP/1.1 beyond [`MAX_HEADERS`] that are read, and bytes that are read at any limit: a head that is too large is answered
+/// in the words of its protocol. hyper reads 400 KiB.
+pub(crate) const HEAD_BEYOND: usize = 64 * 1024;
+pub(crate) const MIN_HEAD: usize = 400 * 1024;
+
+/// Bytes of a target over HTTP/1.1: a Connect call by GET has its message there. The longest that the crate http takes.
+pub(crate) const MAX_TARGET: usize = 65_534;
 
 /// For the client's preface and first SETTINGS. tonic: no limit; grpc-go 120 s.
 pub const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
@@ -73,21 +67,13 @@ pub const MAX_CALLS: u64 = 100_000;
 /// Methods that are counted by name; later ones are counted as `other`. A bound on what clients could make up.
 pub const MAX_METHODS: usize = 1000;
 
-/// Between a client's answers, after which it is asked for one (PING). tonic: never; grpc-go 2 h. Without it a client
+/// Without a byte from a client, after which it is asked for an answer (PING). tonic: never; grpc-go 2 h. Without it a client
 /// that is gone without a word holds its connection for as long as TCP's own keepalive takes. Clients' load balancers
 /// and NAT forget connections after 60 s at the earliest.
 pub const KEEPALIVE: Duration = Duration::from_secs(60);
 
 /// For that answer. grpc-go and tonic 20 s.
 pub const KEEPALIVE_ANSWER: Duration = Duration::from_secs(20);
-
-/// Bytes in a second that a client has to receive or send for its answer to take longer: the answer is behind them. http-server asks for as many.
-pub const LEAST_RATE: u64 = 500;
-
-/// Bytes that have to move within a time-out.
-pub(crate) fn least(time: Duration) -> u64 {
-    server_runtime::Pace::least(LEAST_RATE, time)
-}
 
 /// After a shutdown began, until calls that go on for ever, such as a watch of the server's health, are ended. Long
 /// enough for the last news to arrive.

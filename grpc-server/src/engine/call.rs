@@ -300,7 +300,7 @@ fn end(origin: &Origin, method: &Method, code: Code, trace: Option<Box<Trace>>, 
     method
 }
 
-/// A call that hyper answers: counted when this is dropped.
+/// A call over HTTP/1.1: counted when this is dropped.
 pub(super) struct Ended {
     pub(super) origin: Rc<Origin>,
     pub(super) method: Method,

@@ -1,5 +1,6 @@
 //! The body of a request as it comes in.
 
+use std::error::Error;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
@@ -17,6 +18,8 @@ pub struct Inbound(Source);
 enum Source {
     /// As it comes.
     Http2(Incoming),
+    /// As it comes over HTTP/1.1.
+    Http1(serve::Body),
     /// Any other body: a translated one.
     Other(tonic::body::Body),
 }
@@ -24,6 +27,12 @@ enum Source {
 impl From<Incoming> for Inbound {
     fn from(body: Incoming) -> Self {
         Self(Source::Http2(body))
+    }
+}
+
+impl From<serve::Body> for Inbound {
+    fn from(body: serve::Body) -> Self {
+        Self(Source::Http1(body))
     }
 }
 
@@ -40,6 +49,7 @@ impl Body for Inbound {
     fn poll_frame(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Status>>> {
         match &mut self.get_mut().0 {
             Source::Http2(body) => Pin::new(body).poll_frame(cx).map_err(status_of),
+            Source::Http1(body) => Pin::new(body).poll_frame(cx).map_err(|error| status_of_http1(&error)),
             Source::Other(body) => Pin::new(body).poll_frame(cx),
         }
     }
@@ -47,6 +57,7 @@ impl Body for Inbound {
     fn is_end_stream(&self) -> bool {
         match &self.0 {
             Source::Http2(body) => body.is_end_stream(),
+            Source::Http1(body) => body.is_end_stream(),
             Source::Other(body) => body.is_end_stream(),
         }
     }
@@ -54,6 +65,7 @@ impl Body for Inbound {
     fn size_hint(&self) -> SizeHint {
         match &self.0 {
             Source::Http2(body) => body.size_hint(),
+            Source::Http1(body) => body.size_hint(),
             Source::Other(body) => body.size_hint(),
         }
     }
@@ -68,5 +80,13 @@ fn status_of(error: BodyError) -> Status {
         BodyError::Reset(Reason::INADEQUATE_SECURITY) => Code::PermissionDenied,
         BodyError::Reset(_) => Code::Internal,
     };
+    Status::new(code, error.to_string())
+}
+
+/// A body that is no HTTP is the client's fault; one that breaks off is a call that is given up.
+fn status_of_http1(error: &impl Error) -> Status {
+    let is_malformed =
+        matches!(error.source().and_then(|cause| cause.downcast_ref()), Some(serve::BodyError::Malformed));
+    let code = if is_malformed { Code::InvalidArgument } else { Code::Cancelled };
     Status::new(code, error.to_string())
 }

@@ -3,6 +3,7 @@
 use std::rc::Rc;
 
 use http::Extensions;
+use serve::End;
 use server_runtime::{Peer, Shutdown, Stream};
 use tonic::transport::server::{Connected, TcpConnectInfo, TlsConnectInfo, UdsConnectInfo};
 
@@ -12,25 +13,26 @@ use super::worker::Worker;
 pub(super) struct Origin {
     pub(super) worker: Rc<Worker>,
     pub(super) peer: Peer,
-    pub(super) end: End,
+    pub(super) end: Remote,
     pub(super) shutdown: Shutdown,
 }
 
 /// The other end, as tonic's `Request::remote_addr` and `Request::peer_certs` look for it.
-pub(super) enum End {
+pub(super) enum Remote {
     Tcp(TcpConnectInfo),
     Tls(TlsConnectInfo<TcpConnectInfo>),
     Unix(UdsConnectInfo),
 }
 
-impl End {
-    pub(super) fn of(stream: &Stream, local: &Peer, peer: &Peer) -> Self {
-        match stream {
-            Stream::Tls(stream) => Self::Tls(stream.connect_info()),
-            Stream::Unix(stream) => Self::Unix(stream.connect_info()),
+impl Remote {
+    pub(super) fn of(end: &End<'_>) -> Self {
+        match end.here {
+            Some((_, Stream::Tls(stream))) => Self::Tls(stream.connect_info()),
+            Some((_, Stream::Unix(stream))) => Self::Unix(stream.connect_info()),
             // The polled ones belong to workers without a runtime, and there are none here.
-            Stream::Tcp(_) | Stream::Polled(_) | Stream::PolledTls(_) => {
-                Self::Tcp(TcpConnectInfo { local_addr: local.socket_addr(), remote_addr: peer.socket_addr() })
+            Some((_, Stream::Tcp(_) | Stream::Polled(_) | Stream::PolledTls(_))) | None => {
+                let local_addr = end.here.and_then(|(local, _)| local.socket_addr());
+                Self::Tcp(TcpConnectInfo { local_addr, remote_addr: end.peer.socket_addr() })
             }
         }
     }

@@ -2,10 +2,10 @@
 //! them.
 
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use serve::Count;
 use server_runtime::metrics::{family, sample};
 use tonic::Code;
 
@@ -55,22 +55,6 @@ pub(super) fn name_of(code: Code) -> &'static str {
     CODE_NAMES[code as usize]
 }
 
-/// A counter with one writer.
-#[derive(Default)]
-pub(super) struct Count(AtomicU64);
-
-impl Count {
-    #[inline]
-    pub(super) fn add(&self, count: u64) {
-        // One writer needs no atomic addition, which would cost a locked instruction.
-        self.0.store(self.0.load(Relaxed).wrapping_add(count), Relaxed);
-    }
-
-    pub(super) fn get(&self) -> u64 {
-        self.0.load(Relaxed)
-    }
-}
-
 /// The bucket of a duration.
 #[inline]
 pub(super) fn bucket(duration: Duration) -> usize {
@@ -116,10 +100,6 @@ pub(super) struct Figures {
     pub(super) panics: Count,
     /// Calls given up by their clients.
     pub(super) given_up: Count,
-    /// Connections ended because the client did not answer in time.
-    pub(super) timeouts: Count,
-    /// Connections ended because the client sent too much that is no call.
-    pub(super) floods: Count,
     /// Calls of browsers, over HTTP/1.1 and HTTP/2.
     pub(super) web: Count,
     /// Calls by Connect.
@@ -140,18 +120,29 @@ impl Stats {
 /// Reads one figure.
 type Figure = fn(&Figures) -> &Count;
 
-const FIGURES: [(&str, &str, &str, Figure); 8] = [
+const FIGURES: [(&str, &str, &str, Figure); 6] = [
     ("grpc_server_waiting_calls", "Calls that wait for something.", "gauge", |figures| &figures.waiting),
     ("grpc_server_shed_total", "Calls refused because too many waited.", "counter", |figures| &figures.shed),
     ("grpc_server_panics_total", "Handlers that panicked.", "counter", |figures| &figures.panics),
     ("grpc_server_given_up_total", "Calls cancelled by their clients.", "counter", |figures| &figures.given_up),
-    ("grpc_server_timeouts_total", "Connections whose client did not answer.", "counter", |figures| &figures.timeouts),
-    ("grpc_server_floods_total", "Connections closed for too many control frames.", "counter", |figures| {
-        &figures.floods
-    }),
     ("grpc_server_connect_calls_total", "Calls by Connect.", "counter", |figures| &figures.connect),
     ("grpc_server_web_calls_total", "Calls by gRPC-Web.", "counter", |figures| &figures.web),
 ];
+
+/// Reads one figure of the engine.
+type OfEngine = fn(&serve::Stats) -> u64;
+
+/// Appends the engine's figures.
+pub(super) fn render_engine(workers: &[serve::Stats], out: &mut String) {
+    let figures: [(&str, &str, OfEngine); 2] = [
+        ("grpc_server_timeouts_total", "Connections whose client did not answer.", serve::Stats::timeouts),
+        ("grpc_server_floods_total", "Connections closed for too many control frames.", serve::Stats::floods),
+    ];
+    for (name, help, figure) in figures {
+        family(out, name, help, "counter");
+        sample(out, name, &[], workers.iter().map(figure).sum::<u64>() as f64);
+    }
+}
 
 /// Appends the sum over all workers.
 pub(super) fn render(workers: &[Stats], out: &mut String) {

@@ -7,7 +7,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use http::Request;
-use http2::shared::Buffers;
 use server_runtime::Shutdown;
 use tonic::Code;
 
@@ -17,7 +16,7 @@ use super::stats::{Figures, MethodStats, Stats, bucket};
 use crate::health::Health;
 use crate::options::Options;
 use crate::routes::{Answer, Routes};
-use crate::tuning::{MAX_METHODS, READ_BUFFER};
+use crate::tuning::MAX_METHODS;
 
 /// The place of what is no method of any service.
 pub(super) const OTHER: usize = 0;
@@ -43,7 +42,6 @@ pub(super) struct Worker {
     /// Calls that may wait here.
     limit: u64,
     is_watched: Cell<bool>,
-    pub(super) buffers: Buffers,
 }
 
 /// The methods that were called, by path.
@@ -88,15 +86,7 @@ impl Worker {
             count: Cell::new(0),
             limit,
             is_watched: Cell::new(false),
-            buffers: Buffers::new(READ_BUFFER),
         }
-    }
-
-    /// A number from 0 to 1, another one each time.
-    pub(super) fn chance(&self) -> f64 {
-        use std::hash::{BuildHasher, RandomState};
-        // Keys that are drawn once for a thread, and another number each time.
-        (RandomState::new().hash_one(self.index) >> 11) as f64 / (1_u64 << 53) as f64
     }
 
     fn stats(&self) -> &Stats {

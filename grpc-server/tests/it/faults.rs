@@ -1,5 +1,6 @@
 //! Clients that are too large, too slow, or gone.
 
+use std::io::Write as _;
 use std::ops::RangeInclusive;
 use std::sync::atomic::{
     AtomicBool, AtomicUsize,
@@ -42,6 +43,22 @@ fn cancelled_calls_drop_their_handler() {
         until("the handler is dropped", || odd.dropped.load(Relaxed) == 3).await;
         let reply = raw.call(post(SAY_HELLO).body(()).unwrap(), hello("Ann")).await;
         assert_eq!(reply.code(), Some("0"));
+    });
+}
+
+/// Over HTTP/1.1 as well: a client that closes does not wait for its answer.
+#[test]
+fn handlers_over_http1_are_dropped_with_their_client() {
+    let mut options = options();
+    options.connect = true;
+    let (server, odd) = Server::odd(options);
+    let (body, request) = (r#"{"name":"never"}"#, format!("POST {SAY_HELLO} HTTP/1.1\r\nHost: test\r\n"));
+    let mut stream = std::net::TcpStream::connect(server.addr).unwrap();
+    write!(stream, "{request}Content-Type: application/json\r\nContent-Length: {}\r\n\r\n{body}", body.len()).unwrap();
+    run(async {
+        until("it has begun", || odd.begun.load(Relaxed) == 1).await;
+        drop(stream);
+        until("the handler is dropped", || odd.dropped.load(Relaxed) == 1).await;
     });
 }
 
