@@ -50,8 +50,8 @@ pub use index::vectors::MAX_VECTORS;
 pub use index::{Index, Memory, SortKey};
 pub use query::{Dialect, MAX_DEPTH, ParseOptions, Query, QueryError};
 pub use schema::{
-    ALL_FIELDS, Field, FieldId, FieldKind, FieldMask, Keeps, MAX_FIELDS, MAX_TEXT_FIELDS, MIN_PHONETIC_LENGTH, Schema,
-    SchemaError, TEXT_GAP,
+    ALL_FIELDS, Field, FieldId, FieldKind, FieldMask, Keeps, MAX_FIELDS, MAX_TEXT_FIELDS, MIN_PHONETIC_LENGTH,
+    MIN_STEM_LENGTH, NO_STEMS, Schema, SchemaError, TEXT_GAP,
 };
 pub use shape::{MAX_SHAPE_POINTS, ShapeError, Surface};
 pub use spell::{MAX_SPELL_DISTANCE, Misspelling, SpellOptions, WordList};

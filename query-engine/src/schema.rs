@@ -144,7 +144,15 @@ pub struct Schema {
     pub text_gap: u32,
     /// Shorter words of phonetic fields are found by their letters alone (bytes).
     pub min_phonetic_length: usize,
+    /// Shorter words have no stems (bytes). With [`NO_STEMS`], no word has one, in queries neither.
+    pub min_stem_length: usize,
 }
+
+/// The shortest word whose stem is indexed in RediSearch (bytes).
+pub const MIN_STEM_LENGTH: usize = 4;
+
+/// The length of words in an index without stems.
+pub const NO_STEMS: usize = usize::MAX;
 
 /// The shortest word whose sound is indexed in RediSearch (bytes).
 pub const MIN_PHONETIC_LENGTH: usize = 3;
@@ -163,6 +171,7 @@ impl Default for Schema {
             synonyms: Synonyms::default(),
             text_gap: TEXT_GAP,
             min_phonetic_length: MIN_PHONETIC_LENGTH,
+            min_stem_length: MIN_STEM_LENGTH,
         }
     }
 }

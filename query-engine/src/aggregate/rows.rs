@@ -121,6 +121,11 @@ impl Rows {
         self.taken.as_slice().first().copied().unwrap_or(self.total).saturating_sub(self.told)
     }
 
+    /// Makes the total the number of rows that are left.
+    pub fn count_rows(&mut self) {
+        (self.total, self.told, self.taken) = (self.rows.len() as u64, 0, Vec::new().into_iter());
+    }
+
     /// All documents or groups that the last step which needs all of them has seen.
     #[must_use]
     pub fn all(&self) -> u64 {

@@ -177,7 +177,9 @@ fn substr(name: &'static str, values: &[Datum]) -> Outcome {
     let text = string(name, values, 0)?;
     let size = text.len() as i64;
     let (offset, length) = (offset as i64, length as i64);
-    let start = if offset < 0 { offset.saturating_add(size) } else { offset }.clamp(0, size);
+    let start = if offset < 0 { offset.saturating_add(size) } else { offset };
+    // As in RediSearch, a start before the text is one behind it.
+    let start = if start < 0 { size } else { start.min(size) };
     let length = if length < 0 { (size - start).saturating_add(length).max(0) } else { length.min(size - start) };
     Ok(Datum::text(&text[start as usize..(start + length) as usize]))
 }

@@ -84,6 +84,9 @@ fn functions_give_what_redisearch_gives() {
     check("substr(@s, -5, 3)", "Wor");
     check("substr(@s, 7, -1)", "Worl");
     check("substr(@s, 50, 5)", "");
+    check("substr(@s, -12, 5)", "Hello");
+    check("substr(@s, -13, 5)", "");
+    check("substr(@s, -1000, -1)", "");
     let wrong = "VALIDATE_ARG__TYPE(v, RSValue_Number) was false.";
     check("substr('a', '0', 1)", &format!("error: Invalid type (3) for argument 1 in function 'substr'. {wrong}"));
     let wrong = "VALIDATE_ARG__STRING(v, 0) was false.";

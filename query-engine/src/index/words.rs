@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use super::postings::{Entry, Positions};
 use crate::schema::{FieldId, FieldKind, Schema};
-use crate::text::{Language, MIN_STEM_LENGTH, STEM_PREFIX, StemBuffer, lower, phonetic, tokens};
+use crate::text::{Language, STEM_PREFIX, StemBuffer, lower, phonetic, tokens};
 
 /// A stem counts a fifth of its word, as in RediSearch.
 const STEM_WEIGHT: f64 = 0.2;
@@ -55,7 +55,7 @@ impl Words {
             {
                 self.count(&code, weight, mask);
             }
-            if !stem || token.word.len() < MIN_STEM_LENGTH {
+            if !stem || token.word.len() < schema.min_stem_length {
                 continue;
             }
             let Some(stem) = self.stemmer.stem(&token.word).filter(|stem| stem.as_bytes() != &*token.word) else {

@@ -40,6 +40,39 @@ pub(super) fn check(root: &Node, schema: &Schema, is_near: bool) -> Result<(), Q
     Ok(())
 }
 
+/// Refuses distances and orders where positions are not kept, and suffixes in fields without WITHSUFFIXTRIE. A suffix without a field is looked
+/// for in those that have it.
+pub(super) fn check_kept(root: &mut Node, schema: &Schema, is_near: bool) -> Result<(), QueryError> {
+    if is_near && !schema.keeps.positions {
+        return Err(QueryError::NoOffsets);
+    }
+    let fields = schema.fields().iter().enumerate().filter(|(_, field)| field.suffix_trie);
+    let with_suffixes = fields.fold(0, |mask, (at, _)| mask | schema.mask(at));
+    let mut open = vec![root];
+    while let Some(node) = open.pop() {
+        match &node.kind {
+            Kind::Phrase { exact: true } if node.children.len() > 1 && !schema.keeps.positions => {
+                return Err(QueryError::NoOffsets);
+            }
+            Kind::Affix { before: true, .. } => {
+                let named = node.fields != ALL_FIELDS;
+                node.fields &= with_suffixes;
+                match (node.fields, named) {
+                    (0, true) => return Err(QueryError::NoSuffixes),
+                    (0, false) => node.kind = Kind::Empty,
+                    _ => {}
+                }
+            }
+            _ => {}
+        }
+        // Patterns of tags have no fields of their own.
+        if !matches!(node.kind, Kind::Tag { .. }) {
+            open.extend(node.children.iter_mut());
+        }
+    }
+    Ok(())
+}
+
 /// Returns true if one of a word's TEXT fields indexes empty texts. A word that names no TEXT field finds nothing, and passes.
 fn takes_empty(node: &Node, schema: &Schema) -> bool {
     let mut fields = schema.masked(node.fields).peekable();

@@ -3,7 +3,7 @@
 use super::QueryError;
 use super::node::{Kind, Node};
 use crate::eval::Level;
-use crate::schema::{ALL_FIELDS, FieldKind, FieldMask, Schema};
+use crate::schema::{ALL_FIELDS, FieldKind, FieldMask, NO_STEMS, Schema};
 use crate::text::{Language, STEM_PREFIX, StemBuffer, phonetic};
 
 /// Expands all words but those of exact phrases and tags. RediSearch 2.10 also leaves those of negations and optional parts, Redis 8 those
@@ -40,7 +40,8 @@ fn expand_token(node: &mut Node, schema: &Schema, stemmer: &StemBuffer) -> Resul
     if node.phonetic.unwrap_or(is_phonetic) {
         texts.extend(phonetic(text));
     }
-    if let Some(stem) = stemmer.stem(text) {
+    let stem = if schema.min_stem_length == NO_STEMS { None } else { stemmer.stem(text) };
+    if let Some(stem) = stem {
         texts.push([&[STEM_PREFIX], stem.as_bytes()].concat());
         texts.extend((stem.as_bytes() != text).then(|| stem.as_bytes().to_vec()));
     }

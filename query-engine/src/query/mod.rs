@@ -52,6 +52,8 @@ pub struct ParseOptions<'p> {
     pub explains: bool,
     /// The version whose rules say which words are expanded.
     pub level: Level,
+    /// Refuse orders and distances where positions are not kept, and suffixes in fields without WITHSUFFIXTRIE, as valkey-search does.
+    pub checks_kept: bool,
 }
 
 impl Default for ParseOptions<'_> {
@@ -67,6 +69,7 @@ impl Default for ParseOptions<'_> {
             is_near: false,
             explains: false,
             level: Level::default(),
+            checks_kept: false,
         }
     }
 }
@@ -84,6 +87,9 @@ impl Query {
     /// When the text is no query, names a parameter that is not given, or is too deep or too long.
     pub fn parse(text: &[u8], schema: &Schema, options: &ParseOptions<'_>) -> Result<Self, QueryError> {
         let mut root = parser::parse(text, schema, options)?;
+        if options.checks_kept {
+            check::check_kept(&mut root, schema, options.is_near)?;
+        }
         if !options.verbatim {
             expand::expand(&mut root, schema, options.level, options.language.unwrap_or(schema.language))?;
         }
@@ -235,6 +241,10 @@ pub enum QueryError {
     NotIndexedMissing(String),
     /// An empty word in fields without INDEXEMPTY.
     EmptyNotIndexed,
+    /// A distance or an order of words in an index without positions.
+    NoOffsets,
+    /// A suffix of words in a field without WITHSUFFIXTRIE.
+    NoSuffixes,
     /// A distance or an order of words in a field whose values have no order.
     NoOrder(String),
     /// A parameter is the wrong infinity for an end of a range.
@@ -297,6 +307,8 @@ impl fmt::Display for QueryError {
             Self::EmptyNotIndexed => {
                 f.write_str("Use `INDEXEMPTY` in field creation in order to index and query for empty strings")
             }
+            Self::NoOffsets => f.write_str("Index does not support offsets"),
+            Self::NoSuffixes => f.write_str("Field does not support suffix search"),
             Self::NoOrder(name) => {
                 write!(f, "slop/inorder are not supported for field `{name}` since it has undefined ordering")
             }

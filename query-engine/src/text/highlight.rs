@@ -1,8 +1,7 @@
 //! HIGHLIGHT and SUMMARIZE: marks the words of a text that a query has found, and cuts out what is around them.
 
-use super::{
-    Language, MIN_STEM_LENGTH, PHONETIC_PREFIX, STEM_PREFIX, StemBuffer, StopWords, is_separator, phonetic, tokens,
-};
+use super::{Language, PHONETIC_PREFIX, STEM_PREFIX, StemBuffer, StopWords, is_separator, phonetic, tokens};
+use crate::schema::MIN_STEM_LENGTH;
 
 /// A word that a document was found by.
 #[derive(Clone, Debug, PartialEq)]

@@ -15,8 +15,5 @@ pub use stop_words::StopWords;
 pub use synonyms::{MAX_SYNONYM_GROUPS, Synonyms};
 pub(crate) use tokens::{fold, is_separator, lower, phrase_tokens, tokens, unescape};
 
-/// Words shorter than this have no stem in the index (bytes), RediSearch's MINSTEMLEN.
-pub(crate) const MIN_STEM_LENGTH: usize = 4;
-
 /// Precedes a stem in the term dictionary, so that words and stems do not meet.
 pub(crate) const STEM_PREFIX: u8 = b'+';

@@ -87,7 +87,7 @@ pub struct Definition {
 impl Definition {
     /// Whether a key of this name may be a document.
     pub fn covers(&self, name: &[u8]) -> bool {
-        self.prefixes.iter().any(|prefix| name.starts_with(prefix))
+        self.prefixes.is_empty() || self.prefixes.iter().any(|prefix| name.starts_with(prefix))
     }
 
     /// Whether a field says something of the document as a whole: its language, score or payload.

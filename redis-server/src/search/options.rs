@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
 
-use query_engine::{Limits, MAX_WINDOW, MIN_PHONETIC_LENGTH, TEXT_GAP};
+use query_engine::{Limits, MAX_WINDOW, MIN_PHONETIC_LENGTH, MIN_STEM_LENGTH, TEXT_GAP};
 
 /// Settings of queries, each a number that any thread may change.
 #[derive(Debug)]
@@ -29,6 +29,8 @@ pub struct Options {
     pub text_gap: AtomicU64,
     /// The shortest word whose sound is indexed (bytes), in indexes from now on.
     pub min_phonetic: AtomicU64,
+    /// The shortest word whose stem is indexed (bytes), in indexes from now on.
+    pub min_stem: AtomicU64,
     /// 1 if FT.PROFILE tells times.
     pub shows_times: AtomicU64,
     /// Values of settings without an effect, in the order of [`SETTINGS`].
@@ -55,6 +57,7 @@ impl Default for Options {
             cursor_idle_ms: 300_000.into(),
             text_gap: u64::from(TEXT_GAP).into(),
             min_phonetic: (MIN_PHONETIC_LENGTH as u64).into(),
+            min_stem: (MIN_STEM_LENGTH as u64).into(),
             shows_times: 1.into(),
             kept,
         }
@@ -107,7 +110,7 @@ pub const SETTINGS: &[Setting] = &[
     fixed("EXTLOAD", 0, Text(None), "Extensions are not loaded"),
     fixed("NOGC", 0, Switch, "Without effect: compaction always runs"),
     row("MINPREFIX", Effect(|options| &options.min_prefix), Number(1, 1024), "Shortest text of a pattern (bytes)"),
-    row("MINSTEMLEN", Kept(4), Number(2, u32::MAX as u64), "Without effect: words of any length have stems"),
+    row("MINSTEMLEN", Effect(|options| &options.min_stem), Number(2, u32::MAX as u64), "Shortest word whose stem is indexed (bytes), in new indexes"),
     row("FORKGC_SLEEP_BEFORE_EXIT", Kept(0), Number(0, ANY), "Without effect: compaction does not fork"),
     fixed("MAXDOCTABLESIZE", 1_000_000, Number(1, 100_000_000), "Without effect: the table of documents grows"),
     row("MAXSEARCHRESULTS", Effect(|options| &options.max_results), Bounded(0), "Most documents of FT.SEARCH"),

@@ -75,7 +75,8 @@ pub(super) fn hello(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
         cx.reply.bulk(value.as_bytes());
     }
     cx.reply.bulk(b"modules");
-    loaded_modules(cx.reply);
+    let level = cx.config().level();
+    loaded_modules(cx.reply, level);
     if !zone.is_empty() {
         cx.reply.bulk(b"availability_zone");
         cx.reply.bulk(&zone);

@@ -34,6 +34,10 @@ pub(super) fn aggregate(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
         Some(options) => cursor::begin(cx, index.name(), options, (rows, json)),
         None => {
             let mut rows = rows;
+            // The total of valkey-search.
+            if cx.config().level().is_valkey() {
+                rows.count_rows();
+            }
             if request.no_content {
                 cursor::show_nothing(cx.reply, &rows);
                 return Ok(());

@@ -13,7 +13,7 @@ use super::load::Loader;
 use super::lookup;
 use super::wire::{Reader, Writer};
 use super::words::Words;
-use super::{aggregate, catalog, hybrid, info, legacy, pipeline, profile, spell};
+use super::{aggregate, catalog, hybrid, info, legacy, pipeline, profile, scope, spell};
 use crate::clients::acl::Context;
 use crate::clients::client::{Client, Part};
 use crate::command::{Args, Flags, OwnedArgs, Result, Row};
@@ -51,9 +51,24 @@ pub(in crate::commands) fn gather(
         _ => {
             // The form of values depends on the protocol.
             let request = [&[b"FT._SHARD".as_slice(), b"3"], words.as_slice()].concat();
+            if instance.config.level().is_valkey() && scope::is_local(&call.row.name(), call.args) {
+                return shards::own(&request, run_here);
+            }
             let default = instance.search.options.timeout_ms.load(Relaxed);
-            shards::ask(instance, &request, time(call.args, default), run_here)
+            let parts = shards::ask(instance, &request, time(call.args, default), run_here);
+            parts.map_err(|error| unreachable(instance, error))
         }
+    }
+}
+
+/// The error of a node that does not answer, in the words of valkey-search if it is imitated.
+fn unreachable(instance: &Instance, error: Error) -> Error {
+    let is_valkey = instance.config.level().is_valkey();
+    match error {
+        Error::Message(text) if is_valkey && text.starts_with(shards::UNREACHABLE) => {
+            Error::Static("Unable to contact all cluster members")
+        }
+        error => error,
     }
 }
 

@@ -4,10 +4,10 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::thread;
 use std::time::Duration;
 
-use query_engine::{Expression, FieldKind, Keeps, Language, Schema, StopWords};
+use query_engine::{Expression, FieldKind, Keeps, Language, NO_STEMS, Schema, StopWords};
 
 use super::fields;
-use super::lookup::{NO_INDEX, index_for, settle};
+use super::lookup::{NO_INDEX, UNKNOWN_INDEX, absent, index_for, settle};
 use super::words::{Words, bad};
 use crate::command::{Args, Result};
 use crate::exec::core::Ctx;
@@ -15,7 +15,7 @@ use crate::exec::core::clock::steady_ms;
 use crate::exec::{Event, search};
 use crate::keyspace::Dropped;
 use crate::protocol::error::{Error, echo};
-use crate::search::{Definition, SearchIndex, Source, Words as Command};
+use crate::search::{CatalogError, Definition, SearchIndex, Source, Words as Command};
 
 /// How long FT.DROPINDEX DD sleeps until a slow call gives a key back.
 const NAP: Duration = Duration::from_millis(1);
@@ -31,19 +31,31 @@ pub(super) fn create(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     if cx.client.db != 0 {
         return Err(Error::Static("Cannot create index on db != 0"));
     }
-    let Some(mut plan) = Plan::parse(args)? else { return Err(no_fields(args)) };
     let settings = &cx.instance().search.options;
+    let min_stem = usize::try_from(settings.min_stem.load(Relaxed)).unwrap_or(usize::MAX);
+    let is_valkey = cx.config().level().is_valkey();
+    let Some(mut plan) = Plan::parse(args, min_stem, is_valkey)? else { return Err(no_fields(args)) };
     plan.schema.text_gap = settings.text_gap.load(Relaxed) as u32;
     plan.schema.min_phonetic_length = usize::try_from(settings.min_phonetic.load(Relaxed)).unwrap_or(usize::MAX);
     let (scans, made) = (!plan.skips_scan, (plan.schema, plan.definition));
     let database = cx.instance().database(0);
     let created = cx.instance().search.create(database, args.at(1), made, scans);
-    created.map_err(|error| Error::Message(error.to_string()))?;
+    created.map_err(|error| refused(&error, args, is_valkey))?;
     cx.instance().search.index(args.at(1)).iter().for_each(|index| index.touch(steady_ms()));
     search::start(cx.instance());
     cx.count_changes(1);
     cx.reply.ok();
     Ok(())
+}
+
+/// The error for an index that cannot be made, in the words of valkey-search if it `is_valkey`.
+fn refused(error: &CatalogError, args: Args<'_>, is_valkey: bool) -> Error {
+    match error {
+        CatalogError::Exists if is_valkey => {
+            Error::Message(format!("Index {} in database 0 already exists.", echo(args.at(1), super::words::MAX_ECHO)))
+        }
+        error => Error::Message(error.to_string()),
+    }
 }
 
 fn no_fields(args: Args<'_>) -> Error {
@@ -64,8 +76,8 @@ const OPTIONS: &[&str] = &["NOFREQS", "NOFIELDS", "NOOFFSETS", "NOHL", "MAXTEXTF
 const NARROW: usize = 32;
 
 impl Plan {
-    /// `None` if there are no fields.
-    fn parse(args: Args<'_>) -> Result<Option<Self>> {
+    /// `None` if there are no fields. `is_valkey` adds the options of valkey-search.
+    fn parse(args: Args<'_>, mut min_stem: usize, is_valkey: bool) -> Result<Option<Self>> {
         let mut words = Words::new(args, 2);
         let mut definition = Definition {
             source: Source::Hash,
@@ -117,6 +129,10 @@ impl Plan {
                     }
                 }
                 () if words.take("TEMPORARY") => definition.idle_ms = idle_ms(&mut words)?,
+                // Positions are kept unless NOOFFSETS says otherwise.
+                () if is_valkey && words.take("WITHOFFSETS") => {}
+                () if is_valkey && words.take("NOSTEM") => min_stem = NO_STEMS,
+                () if is_valkey && words.take("MINSTEMSIZE") => min_stem = words.number("MINSTEMSIZE")?,
                 () => rule(&mut definition, &mut words)?,
             }
         }
@@ -126,6 +142,7 @@ impl Plan {
         let mut schema = Schema::default();
         (schema.stop_words, schema.keeps) = (stop_words, keeps);
         schema.language = definition.language.unwrap_or(Language::English);
+        schema.min_stem_length = min_stem;
         for (field, source) in fields::parse(&mut words, definition.source)? {
             schema.add(field).map_err(|error| Error::Message(error.to_string()))?;
             definition.fields.push(source);
@@ -170,8 +187,8 @@ fn rule(definition: &mut Definition, words: &mut Words<'_>) -> Result {
         }
         () if words.take("PREFIX") => {
             let prefixes: Vec<Box<[u8]>> = words.list("PREFIX")?.rest().map(Into::into).collect();
-            if prefixes.is_empty() || prefixes.len() > MAX_PREFIXES {
-                return Err(bad("PREFIX", &format!("expected 1 to {MAX_PREFIXES} prefixes")));
+            if prefixes.len() > MAX_PREFIXES {
+                return Err(bad("PREFIX", &format!("expected at most {MAX_PREFIXES} prefixes")));
             }
             definition.prefixes = prefixes;
         }
@@ -265,7 +282,7 @@ pub(super) fn drop_index(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
 
 /// Removes an index, and its documents if it `deletes` them. Those of a TEMPORARY index go unless the call keeps them explicitly.
 pub(super) fn drop(cx: &mut Ctx<'_>, args: Args<'_>, deletes: bool) -> Result {
-    let unknown = Error::Static("Unknown Index name");
+    let unknown = absent(cx, args, UNKNOWN_INDEX);
     let name = args.at(1);
     let Some(index) = cx.instance().search.index(name) else { return Err(unknown) };
     let keeps = args.len() > 2 && args.is(2, FORCE_KEEP);

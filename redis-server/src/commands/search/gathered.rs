@@ -1,6 +1,7 @@
 //! The parts of a call that other nodes of a cluster have done, for its handler.
 
 use super::query::TIME_IS_OVER;
+use super::scope::is_local;
 use crate::clients::client::Part;
 use crate::command::{Args, Result};
 use crate::exec::core::{Ctx, Handler};
@@ -23,7 +24,12 @@ pub(super) fn parts(cx: &mut Ctx<'_>, args: Args<'_>) -> Result<Option<Vec<Vec<u
             let instance = cx.instance();
             let is_alone = cx.is_told_by_others() || instance.search.is_restoring() || !instance.cluster.has_others();
             let name = String::from_utf8_lossy(args.at(0)).into_owned();
-            if is_alone { Ok(None) } else { Err(Error::Message(format!("Cannot perform `{name}`: Cannot block"))) }
+            let is_local = cx.config().level().is_valkey() && is_local(&name.to_ascii_lowercase(), args);
+            if is_alone || is_local {
+                Ok(None)
+            } else {
+                Err(Error::Message(format!("Cannot perform `{name}`: Cannot block")))
+            }
         }
     }
 }

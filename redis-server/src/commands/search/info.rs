@@ -7,6 +7,7 @@ use query_engine::{Field, FieldKind, Surface};
 
 use super::gathered;
 use super::lookup::{NO_INDEX, default_deadline, index_for, refresh};
+use super::scope::Scope;
 use super::wire::{Reader, Writer};
 use crate::command::{Args, Result};
 use crate::exec::core::Ctx;
@@ -40,8 +41,9 @@ struct Figures {
     memory: f64,
     shapes: f64,
     is_scanned: bool,
-    /// The part of the keys that a scan has seen.
+    /// The part of the keys that a scan has seen: at the node that has seen the least, and at the one that has seen the most.
     part: f64,
+    most: f64,
     /// Queries of each dialect have come.
     dialects: [bool; 4],
     failures: Failures,
@@ -76,6 +78,7 @@ impl Figures {
             shapes: memory.shapes as f64,
             is_scanned,
             part,
+            most: part,
             dialects: [1, 2, 3, 4].map(|dialect| index.has_dialect(dialect)),
             failures: index.failures(),
         }
@@ -128,7 +131,8 @@ impl Figures {
             *number += reader.double()?;
         }
         self.is_scanned |= reader.flag()?;
-        self.part = self.part.min(reader.double()?);
+        let part = reader.double()?;
+        (self.part, self.most) = (self.part.min(part), self.most.max(part));
         for dialect in &mut self.dialects {
             *dialect |= reader.flag()?;
         }
@@ -152,8 +156,9 @@ pub(super) fn part(cx: &Ctx<'_>, args: Args<'_>, writer: &mut Writer) -> Result 
     Ok(())
 }
 
-/// `FT.INFO index`
+/// `FT.INFO index [scope …]`
 pub(super) fn info(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
+    let scope = Scope::parse(cx, args)?;
     let parts = gathered::all_parts(cx, args)?;
     let index = index_for(cx, args, NO_INDEX)?;
     index.uses.fetch_add(1, Relaxed);
@@ -167,17 +172,22 @@ pub(super) fn info(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
             figures
         }
     };
-    show(cx.reply, &index, &figures);
+    let is_valkey = cx.config().level().is_valkey();
+    show(cx.reply, &index, &figures, is_valkey.then_some(scope));
     Ok(())
 }
 
-fn show(reply: &mut Reply, index: &SearchIndex, figures: &Figures) {
+fn show(reply: &mut Reply, index: &SearchIndex, figures: &Figures, valkey: Option<Option<Scope>>) {
     let definition = index.definition();
     // A temporary index has no garbage collector in RediSearch.
     let is_collected = !index.is_temporary();
-    reply.map(33 + usize::from(is_collected) + usize::from(definition.has_stop_words));
+    let added = valkey.map_or(0, |scope| PROGRESS + usize::from(scope.is_some()));
+    reply.map(33 + usize::from(is_collected) + usize::from(definition.has_stop_words) + added);
     reply.simple("index_name");
     reply.bulk(index.name());
+    if let Some(scope) = valkey {
+        progress(reply, scope, figures);
+    }
     reply.simple("index_options");
     reply.array(definition.options.len());
     definition.options.iter().for_each(|option| reply.simple(option));
@@ -234,6 +244,26 @@ fn show(reply: &mut Reply, index: &SearchIndex, figures: &Figures) {
     reply.simple("Index Errors");
     errors(reply, &figures.failures, None);
     statistics(reply, &figures.failures, &definition);
+}
+
+/// Fields of [`progress`].
+const PROGRESS: usize = 7;
+
+/// The progress of an index under valkey-search's names. Queries wait for changes, so none is in a queue.
+fn progress(reply: &mut Reply, scope: Option<Scope>, figures: &Figures) {
+    if let Some(scope) = scope {
+        reply.simple("mode");
+        reply.simple(scope.name());
+    }
+    count(reply, "backfill_in_progress", f64::from(u8::from(figures.is_scanned)));
+    number(reply, "backfill_complete_percent", figures.part);
+    number(reply, "backfill_complete_percent_max", figures.most);
+    number(reply, "backfill_complete_percent_min", figures.part);
+    count(reply, "mutation_queue_size", 0.0);
+    reply.simple("recent_mutations_queue_delay");
+    reply.simple("0 sec");
+    reply.simple("state");
+    reply.simple(if figures.is_scanned { "backfill_in_progress" } else { "ready" });
 }
 
 /// Documents that could not be indexed, by field.
@@ -408,7 +438,9 @@ fn sizes(reply: &mut Reply, figures: &Figures) {
     number(reply, "text_overhead_sz_mb", megabytes(figures.texts));
     number(reply, "total_index_memory_sz_mb", megabytes(figures.memory));
     number(reply, "geoshapes_sz_mb", megabytes(figures.shapes));
-    number(reply, "records_per_doc_avg", figures.records / figures.documents);
+    // RediSearch divides by 0, too, where documents are gone and their records are not.
+    let per_document = if figures.documents == 0.0 { f64::NAN } else { figures.records / figures.documents };
+    number(reply, "records_per_doc_avg", per_document);
     number(reply, "bytes_per_record_avg", figures.inverted / figures.records);
     number(reply, "offsets_per_term_avg", 0.0 / figures.records);
     number(reply, "offset_bits_per_record_avg", 0.0 / figures.records);

@@ -23,7 +23,7 @@ pub(super) struct Returned<'a> {
 pub(super) fn returned<'a>(mut words: Words<'a>) -> Result<Vec<Returned<'a>>> {
     let mut fields = Vec::new();
     while let Some(word) = words.next() {
-        let identifier = word.strip_prefix(b"@").unwrap_or(word);
+        let identifier = word;
         let name = if words.take("AS") {
             let name = words.next().ok_or(Error::Static("RETURN path AS name - must be accompanied with NAME"))?;
             if name.eq_ignore_ascii_case(b"AS") {

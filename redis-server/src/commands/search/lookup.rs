@@ -25,10 +25,18 @@ pub(super) const UNKNOWN_INDEX: &str = "Unknown Index name";
 /// There is none, or the client must not read keys.
 pub(super) fn index_for(cx: &Ctx<'_>, args: Args<'_>, unknown: &str) -> Result<Arc<SearchIndex>> {
     let index = cx.instance().search.index(args.at(1));
-    let index = index.ok_or_else(|| Error::Message(unknown.to_owned()))?;
+    let index = index.ok_or_else(|| absent(cx, args, unknown))?;
     permitted(cx, args)?;
     index.touch(steady_ms());
     Ok(index)
+}
+
+/// The error for an index that there is not; valkey-search has one text for all commands.
+pub(super) fn absent(cx: &Ctx<'_>, args: Args<'_>, unknown: &str) -> Error {
+    if !cx.config().level().is_valkey() {
+        return Error::Message(unknown.to_owned());
+    }
+    Error::Message(format!("Index with name '{}' not found in database 0", echo(args.at(1), words::MAX_ECHO)))
 }
 
 /// [`index_for`] for a query, whose error names the index.
@@ -47,6 +55,9 @@ pub(super) fn found(cx: &Ctx<'_>, args: Args<'_>) -> Result<Arc<SearchIndex>> {
 pub(super) fn permitted(cx: &Ctx<'_>, args: Args<'_>) -> Result {
     if permission::reads_all_keys(cx, args) {
         return Ok(());
+    }
+    if cx.config().level().is_valkey() {
+        return Err(Error::Static("NOPERM The user does not have permission to access the key prefix"));
     }
     Err(Error::Static("NOPERM User does not have the required permissions to query the index"))
 }

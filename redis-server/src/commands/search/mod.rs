@@ -1,5 +1,6 @@
 //! Search indexes over hashes and JSON documents (<https://redis.io/docs/latest/commands/?group=search>).
 
+mod adapt;
 mod aggregate;
 mod catalog;
 mod cluster;
@@ -21,6 +22,7 @@ mod merge;
 mod pipeline;
 mod profile;
 mod query;
+mod scope;
 mod sections;
 mod show;
 mod spell;
@@ -36,13 +38,16 @@ pub(crate) use temporary::look_after;
 
 use gathered::changed;
 
-use crate::command::{Categories, Flags, Footprint, Weight, write};
+use crate::command::{Args, Categories, Flags, Footprint, Result, Weight, write};
 use crate::commands::definition::{Definition, Family, cmd, container, sub};
+use crate::exec::core::Ctx;
+use crate::protocol::error::Error;
 
 const READ: Flags = Flags::READONLY;
 const WRITE: Flags = Flags::WRITE;
 /// Commands that nodes of a cluster send each other.
 const INNER: Flags = Flags::ADMIN.and(Flags::NOSCRIPT).and(Flags::NO_MULTI);
+const DEBUGS: Flags = Flags::ADMIN.and(Flags::NOSCRIPT);
 const GROW: Flags = Flags::WRITE.and(Flags::DENYOOM);
 
 /// Queries take as long as they find documents, and may wait for others: they run beside the workers.
@@ -74,6 +79,16 @@ const DEBUG: &[Definition] = &[
     sub("ttl_pause",  3, temporary::pause,     Flags::ADMIN, &[]),
 ];
 
+/// FT.DEBUG by valkey-search's name: one command without subcommands.
+fn debug(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
+    let found = DEBUG.iter().find(|known| args.is(1, known.command.name));
+    let known = found.ok_or(Error::Static("Unknown subcommand of FT._DEBUG"))?;
+    if !known.command.accepts(args.len()) {
+        return Err(Error::WrongArity("FT._DEBUG".into()));
+    }
+    (known.handler)(cx, args)
+}
+
 /// The table.
 #[rustfmt::skip]
 pub(super) static FAMILY: Family = Family { group: "search", category: Categories::SEARCH, commands: &[
@@ -85,6 +100,7 @@ pub(super) static FAMILY: Family = Family { group: "search", category: Categorie
     query(cmd("ft._dropindexifx", -2, |cx, args| changed(cx, args, legacy::drop_index_if_there), WRITE, &[])).gathers(),
     query(cmd("ft._catalog",   2, cluster::catalog,       INNER, &[])),
     query(cmd("ft._define",   -3, cluster::define,        INNER.and(WRITE), &[])),
+    query(cmd("ft._debug",    -2, debug,                  DEBUGS, &[])),
     query(cmd("ft._list",      1, catalog::list,          READ,  &[]).also(Categories::ADMIN)),
     query(cmd("ft._propose",  -2, cluster::propose,       INNER.and(WRITE), &[])).gathers(),
     query(cmd("ft._shard",    -3, cluster::shard,         INNER.and(READ), &[])),
@@ -109,7 +125,7 @@ pub(super) static FAMILY: Family = Family { group: "search", category: Categorie
     query(cmd("ft.explaincli", -3, explain::explain_cli,  READ,  &[])),
     query(cmd("ft.get",        3, legacy::get,            READ,  &[])).gathers(),
     query(cmd("ft.hybrid",    -3, hybrid::hybrid,         READ,  &[])).gathers(),
-    query(cmd("ft.info",       2, info::info,             READ,  &[])).gathers(),
+    query(cmd("ft.info",      -2, info::info,             READ,  &[])).gathers(),
     query(cmd("ft.mget",      -3, legacy::mget,           READ,  &[])).gathers(),
     query(cmd("ft.profile",   -5, profile::profile,       READ,  &[])).gathers(),
     cmd("ft.safeadd",         -4, legacy::add,            GROW,  &[write(2).flags("RW update")]),

@@ -77,11 +77,16 @@ impl<'a> Request<'a> {
             () if words.take("LOAD") => self.take_load(words)?,
             () if words.take("APPLY") => {
                 let text = words.need("APPLY")?;
+                self.check_expression(text)?;
                 let expression = expression(text)?;
                 let name = if words.take("AS") { words.text("AS")?.to_owned() } else { lossy(text) };
                 self.steps.push(Step::Apply { expression, name });
             }
-            () if words.take("FILTER") => self.steps.push(Step::Filter(expression(words.need("FILTER")?)?)),
+            () if words.take("FILTER") => {
+                let text = words.need("FILTER")?;
+                self.check_expression(text)?;
+                self.steps.push(Step::Filter(expression(text)?));
+            }
             () if words.take("GROUPBY") => {
                 let mut list = words.list("GROUPBY")?;
                 let mut by = Vec::new();
@@ -124,6 +129,12 @@ impl<'a> Request<'a> {
             }
         }
         Ok(())
+    }
+
+    /// valkey-search has an error of its own for an expression without text.
+    fn check_expression(&self, text: &[u8]) -> Result {
+        let is_empty = self.common.is_valkey && text.trim_ascii().is_empty();
+        if is_empty { Err(Error::Static("Invalid or missing expression")) } else { Ok(()) }
     }
 
     /// `LOAD *`, or `LOAD count property [AS name] …`

@@ -4,7 +4,9 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use query_engine::{Dialect, Index, Language, Level, ParseOptions, Query, Scorer, SearchOptions};
 
+use super::adapt::adapt;
 use super::lookup::Deadline;
+use super::scope::take_demand;
 use super::words::{Words, bad};
 use crate::command::Result;
 use crate::exec::core::Ctx;
@@ -27,6 +29,8 @@ pub(super) struct Common<'a> {
     pub(super) language: Option<Language>,
     pub(super) scorer: Option<Scorer>,
     level: Level,
+    /// The words of valkey-search are options, too.
+    pub(super) is_valkey: bool,
     timeout_ms: u64,
     params: Vec<(&'a str, &'a [u8])>,
     pub(super) slop: Option<u32>,
@@ -47,6 +51,7 @@ impl<'a> Common<'a> {
             language: None,
             scorer: None,
             level: if cx.config().level().redis_version().starts_with('8') { Level::Redis8 } else { Level::Search210 },
+            is_valkey: cx.config().level().is_valkey(),
             timeout_ms: options.timeout_ms.load(Relaxed),
             params: Vec::new(),
             slop: None,
@@ -108,6 +113,9 @@ impl<'a> Common<'a> {
                     self.params.push((name, list.need("PARAMS")?));
                 }
             }
+            // The nodes that are asked are chosen before the call runs.
+            () if self.is_valkey && words.take("LOCALONLY") => {}
+            () if self.is_valkey && take_demand(words) => {}
             () => return Ok(false),
         }
         Ok(true)
@@ -162,8 +170,11 @@ impl<'a> Common<'a> {
             is_near: self.slop.is_some() || self.in_order,
             explains: self.explains,
             level: self.level,
+            checks_kept: self.is_valkey,
             ..ParseOptions::default()
         };
+        let adapted = if self.is_valkey && self.query_dialect >= 2 { Some(adapt(text)) } else { None };
+        let text = adapted.as_deref().unwrap_or(text);
         Query::parse(text, index.schema(), &options).map_err(|error| Error::Message(error.to_string()))
     }
 

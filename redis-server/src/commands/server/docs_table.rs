@@ -165,6 +165,7 @@ pub(super) const DOCS: &[Doc] = &[
     doc("ft._alterifnx", "2.0.0", "O(N)", "Adds fields to an index unless it has the first of them", "index [SKIPINITIALSCAN] SCHEMA ADD field options..."),
     doc("ft._catalog", "2.0.0", "O(N)", "For nodes of a cluster: returns the definitions of indexes, or their version", "part=(VERSION|ALL)"),
     doc("ft._createifnx", "2.0.0", "O(K)", "Makes an index unless there is one of this name", "index [option...] SCHEMA field..."),
+    doc("ft._debug", "2.10.0", "Depends on subcommand", "Runs a subcommand of FT.DEBUG", "subcommand [argument...]"),
     doc("ft._define", "2.0.0", "O(N)", "For nodes of a cluster: changes definitions of indexes as the leader says", "change=(APPLY|ALL|VERSION) [argument...]"),
     doc("ft._dropifx", "2.0.0", "O(N)", "Removes an index and its documents if there is one of this name", "index [KEEPDOCS]"),
     doc("ft._dropindexifx", "2.0.0", "O(N)", "Removes an index if there is one of this name", "index [DD]"),

@@ -10,7 +10,7 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use super::flags::ANY_TIME;
 use super::memory::{Buffers, overhead};
-use super::module::{BUILT_IN, BuiltIn};
+use super::module::BUILT_IN;
 use crate::clients::client::{ClientShared, count, flag};
 use crate::command::{Args, Result, Role};
 use crate::commands::definition::{Definition, cmd};
@@ -49,8 +49,9 @@ const SECTIONS: &[Section] = &[
     section("Keyspace",     true,  keyspace),
 ];
 
-fn modules(_: &Ctx<'_>, fields: &mut Fields) {
-    for BuiltIn { name, version } in BUILT_IN {
+fn modules(cx: &Ctx<'_>, fields: &mut Fields) {
+    for module in BUILT_IN {
+        let (name, version) = (module.name(cx.config().level()), module.version);
         let rest = "api=1,filters=0,usedby=[],using=[],options=[]";
         fields.add("module", format_args!("name={name},ver={version},{rest}"));
     }

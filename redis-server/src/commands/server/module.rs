@@ -6,7 +6,7 @@ use super::flags::ANY_TIME;
 use crate::command::{Args, Flags, Result};
 use crate::commands::definition::{Definition, container, sub};
 use crate::commands::help::help;
-use crate::config::{Caller, settings};
+use crate::config::{Caller, Level, settings};
 use crate::exec::core::Ctx;
 use crate::protocol::Reply;
 use crate::protocol::error::Error;
@@ -15,6 +15,13 @@ use crate::protocol::error::Error;
 pub(super) struct BuiltIn {
     pub(super) name: &'static str,
     pub(super) version: i64,
+}
+
+impl BuiltIn {
+    /// Its name; Valkey's module for JSON has another one.
+    pub(super) fn name(&self, level: Level) -> &'static str {
+        if level.is_valkey() && self.name == "ReJSON" { "json" } else { self.name }
+    }
 }
 
 /// All of them.
@@ -31,17 +38,19 @@ pub(super) const BUILT_IN: &[BuiltIn] = &[
 
 /// MODULE LIST
 fn list(cx: &mut Ctx<'_>, _: Args<'_>) -> Result {
-    loaded(cx.reply);
+    let level = cx.config().level();
+    loaded(cx.reply, level);
     Ok(())
 }
 
 /// Appends what MODULE LIST and HELLO tell of modules.
-pub(in crate::commands) fn loaded(reply: &mut Reply) {
+pub(in crate::commands) fn loaded(reply: &mut Reply, level: Level) {
     reply.array(BUILT_IN.len());
-    for BuiltIn { name, version } in BUILT_IN {
+    for module in BUILT_IN {
+        let version = &module.version;
         reply.map(4);
         reply.bulk(b"name");
-        reply.bulk(name.as_bytes());
+        reply.bulk(module.name(level).as_bytes());
         reply.bulk(b"ver");
         reply.int(*version);
         reply.bulk(b"path");

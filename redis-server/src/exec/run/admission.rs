@@ -230,7 +230,11 @@ pub(crate) fn redirection(instance: &Instance, row: &Row, client: &Client, args:
 
 /// Whether a command must not run when memory is short. Every call that a transaction queues takes memory.
 pub(crate) fn takes_memory(instance: &Instance, row: &Row, client: &Client, args: Args<'_>) -> bool {
-    let denied = |row: &Row, args: Args<'_>| flags_of(instance, row, args).has(Flags::DENYOOM);
+    // Valkey's module refuses queries, too.
+    let is_query = |row: &Row| matches!(row.command.name, "ft.search" | "ft.aggregate");
+    let denied = |row: &Row, args: Args<'_>| {
+        flags_of(instance, row, args).has(Flags::DENYOOM) || instance.config.level().is_valkey() && is_query(row)
+    };
     match (&client.multi, row.command.role) {
         (Some(multi), Role::Exec) => multi.queue.iter().any(|(row, args)| denied(row, args.args())),
         (Some(_), Role::Discard | Role::Leave) => false,

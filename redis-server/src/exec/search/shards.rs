@@ -134,6 +134,18 @@ pub(crate) fn ask(
     Err(Error::Static("TRYAGAIN Slots moved while the query ran"))
 }
 
+/// This node's part alone.
+///
+/// # Errors
+/// The call fails.
+pub(crate) fn own(request: &[&[u8]], run_here: &mut RunHere<'_>) -> Result<Vec<Vec<u8>>> {
+    match Answer::parse(&run_here(request)) {
+        Ok(Answer::Bulk(mut bytes)) => Ok(vec![bytes.split_off((BITMAP + 1).min(bytes.len()))]),
+        Ok(Answer::Line(line)) => Err(refusal(&line)),
+        Err(_) => Err(Error::Static("ERR The part of this node is not understood")),
+    }
+}
+
 /// Returns true if each slot that has an owner is in exactly one part.
 fn covers(routing: &Routing, parts: &[Part]) -> bool {
     (0..SLOTS as u16).all(|slot| {
@@ -148,10 +160,13 @@ pub(crate) fn address(instance: &Instance, routing: &Routing, node: u16) -> Opti
     Some((node.ip.clone(), replication_port(&instance.config, node.port, node.tls_port)))
 }
 
+/// How the error of a call begins that a node does not get.
+pub(crate) const UNREACHABLE: &str = "Could not send query to cluster";
+
 /// The error of a call that a node does not get.
 pub(crate) fn unreachable(routing: &Routing, node: u16) -> Error {
     let name = routing.node(node).map_or_else(String::new, |node| node.id.to_string());
-    Error::Message(format!("Could not send query to cluster: node {name} cannot be reached"))
+    Error::Message(format!("{UNREACHABLE}: node {name} cannot be reached"))
 }
 
 /// All nodes are asked once.

@@ -34,6 +34,26 @@ fn check(client: &mut Client, calls: &[&str], index: &str, query: &str, expected
     assert_eq!(found.iter().map(String::as_str).collect::<Vec<_>>(), expected, "{calls:?}, then {query}");
 }
 
+/// Eviction needs the memory of documents that are gone, also that of a small index.
+#[test]
+fn small_indexes_are_compacted() {
+    let server = Server::start();
+    let mut client = server.connect();
+    run(&mut client, "FT.CREATE i SCHEMA t TEXT n NUMERIC");
+    for number in 0..400 {
+        run(&mut client, &format!("HSET {number} t word{number} n {number}"));
+    }
+    for number in 0..300 {
+        run(&mut client, &format!("DEL {number}"));
+    }
+    // 100 words and 100 numbers are left, and what fewer than 65 documents have left behind.
+    until("the index is compacted", || {
+        let Value::Array(info) = run(&mut client, "FT.INFO i") else { panic!("a list") };
+        let at = info.iter().position(|item| item.text() == "num_records").unwrap();
+        info[at + 1].text().parse::<u32>().unwrap() <= 2 * (100 + 64)
+    });
+}
+
 #[test]
 fn commands_on_hashes() {
     let server = Server::start();

@@ -361,6 +361,41 @@ fn sums_cursors_and_profiles() {
 }
 
 #[test]
+fn one_node_alone_in_valkeys_words() {
+    let mut fleet = Fleet::start("search-fan-scope", 0, &[("compatibility", "valkey-9")]);
+    assert!(!fleet.at(0, &["FT.CREATE", "i", "SCHEMA", "t", "TEXT"]).is_error());
+    for number in 0..60 {
+        fleet.write(&["HSET", &format!("key:{number}"), "t", "word"]);
+    }
+    let total = |reply: &Value| match reply {
+        Value::Array(items) => items[0].text(),
+        other => panic!("no list: {other:?}"),
+    };
+    let (mut documents, mut found) = (0, 0);
+    for node in 0..RANGES.len() {
+        for scope in ["PRIMARY", "CLUSTER"] {
+            assert_eq!(figure(&fleet.at(node, &["FT.INFO", "i", scope]), "num_docs"), "60", "{node} {scope}");
+        }
+        let own = figure(&fleet.at(node, &["FT.INFO", "i"]), "num_docs");
+        assert_eq!(figure(&fleet.at(node, &["FT.INFO", "i", "LOCAL"]), "num_docs"), own);
+        let local = total(&fleet.at(node, &["FT.SEARCH", "i", "word", "LOCALONLY", "NOCONTENT"]));
+        assert_eq!(local, own);
+        let rows = fleet.at(node, &["FT.AGGREGATE", "i", "word", "LOCALONLY", "LIMIT", "0", "100"]);
+        assert_eq!(total(&rows), own);
+        assert_eq!(total(&fleet.at(node, &["FT.SEARCH", "i", "word", "NOCONTENT"])), "60");
+        documents += own.parse::<u32>().unwrap();
+        found += local.parse::<u32>().unwrap();
+        // A transaction asks no other node, so it need not wait.
+        for words in [&["MULTI"][..], &["FT.SEARCH", "i", "word", "LOCALONLY", "NOCONTENT"]] {
+            fleet.at(node, words);
+        }
+        let Value::Array(replies) = fleet.at(node, &["EXEC"]) else { panic!("replies of the transaction") };
+        assert_eq!(total(&replies[0]), own);
+    }
+    assert_eq!((documents, found), (60, 60));
+}
+
+#[test]
 fn definitions_are_those_of_all_nodes() {
     let mut fleet = Fleet::start("search-fan-definitions", 1, &[("appendonly", "yes")]);
     // Any primary takes a definition, and it is there when the reply comes.

@@ -13,6 +13,7 @@ mod phonetic;
 mod recorded;
 mod shapes;
 mod temporary;
+mod valkey;
 mod vectors;
 
 use std::collections::BTreeSet;
