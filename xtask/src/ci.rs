@@ -27,12 +27,13 @@ use self::selection::{Gate, Selection};
 const FUZZ_RUNS: &str = "-runs=20000";
 
 /// Redis' own suite, and the parts of it that full runs have besides.
-const SUITES: [(&str, &[&str]); 7] = [
+const SUITES: [(&str, &[&str]); 8] = [
     ("suite", &[]),
     ("suite-spawn", &["--spawn"]),
     ("suite-cluster", &["--cluster"]),
     ("suite-cluster-mixed", &["--cluster", "--mixed"]),
     ("suite-search", &["--search"]),
+    ("suite-valkey-search", &["--valkey-search"]),
     ("suite-sentinel", &["--sentinel"]),
     ("suite-sentinel-mixed", &["--sentinel", "--mixed"]),
 ];

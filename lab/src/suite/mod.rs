@@ -10,6 +10,7 @@ mod known;
 mod nodes;
 mod options;
 mod output;
+mod python;
 mod report;
 mod runner;
 mod search;
@@ -17,6 +18,7 @@ mod source;
 mod start;
 mod units;
 mod unlocked;
+mod valkey_search;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -45,6 +47,9 @@ use start::command;
 pub(crate) fn run(options: &Options) -> Result<()> {
     if options.search {
         return search::run(options);
+    }
+    if options.valkey_search {
+        return valkey_search::run(options);
     }
     let cache = xtask::workspace::target_dir().join(if options.of == Of::Valkey { "suite-valkey" } else { "suite" });
     fs::create_dir_all(&cache)?;

@@ -37,7 +37,16 @@ pub(crate) struct Options {
     /// A git repository of RediSearch with the tag v2.10.5, for `--search`.
     #[arg(long, env = "REDISEARCH_REPOSITORY", value_name = "FOLDER")]
     pub(super) repository: Option<PathBuf>,
-    /// Only this file of the suite, such as unit/type/string, test_tags of RediSearch's, or 07 of those about clusters or Sentinel; may be repeated.
+    /// Run valkey-search's own integration tests instead.
+    #[arg(long, conflicts_with_all = ["of", "port", "spawn", "nodes", "genuine", "compare_genuine", "search"])]
+    pub(super) valkey_search: bool,
+    /// A git repository of valkey-search, for `--valkey-search`.
+    #[arg(long, env = "VALKEY_SEARCH_REPOSITORY", value_name = "FOLDER")]
+    pub(super) valkey_search_repository: Option<PathBuf>,
+    /// A git repository of valkey-test-framework, for `--valkey-search`.
+    #[arg(long, env = "VALKEY_TEST_FRAMEWORK_REPOSITORY", value_name = "FOLDER")]
+    pub(super) test_framework_repository: Option<PathBuf>,
+    /// Only this file of the suite, such as unit/type/string, test_tags of RediSearch's or valkey-search's, or 07 of those about clusters or Sentinel; may be repeated.
     #[arg(long = "file", value_name = "UNIT")]
     pub(super) files: Vec<String>,
     /// Print what Debian's own redis-server does beside ours, freshly run.

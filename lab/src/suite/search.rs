@@ -6,21 +6,16 @@
 
 use std::collections::BTreeSet;
 use std::fs::{self, File};
-use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::sync::Mutex;
-use std::thread;
 use std::time::{Duration, Instant};
 
 use super::known::{Known, Verdict};
 use super::options::Options;
 use super::output::Outcome;
-use super::report::Report;
-use super::runner;
-use anyhow::{Context, Result, anyhow, bail};
-use xtask::process::run_quietly;
+use super::{python, runner};
+use anyhow::{Context, Result};
 
 /// The version whose commands we have.
 const TAG: &str = "v2.10.5";
@@ -63,61 +58,22 @@ pub(super) fn run(options: &Options) -> Result<()> {
     let cache = xtask::workspace::target_dir().join("suite-redisearch");
     let place = install(&cache, repository)?;
     let known = Known::read(&xtask::workspace::root().join("lab/suite/known-redisearch.txt"))?;
-    let program = match &options.ours {
-        Some(program) => std::path::absolute(program)?,
-        None => xtask::workspace::shipped_server(),
-    };
-    if !program.exists() {
-        bail!("no {}: `cargo build --profile dist -p redis-server` first", program.display());
-    }
+    let program = python::program(options)?;
     let files = files(&place, options, &known)?;
-    let (waiting, outcomes) = (Mutex::new(files.iter().rev().collect::<Vec<_>>()), Mutex::new(Vec::new()));
-    let lane = |lane: u32| -> Result<()> {
-        loop {
-            let next = waiting.lock().map_err(|_| anyhow!("a run panicked"))?.pop();
-            let Some(file) = next else { return Ok(()) };
-            let outcome = run_file(&place, &program, file, (lane, options.time_limit))?;
-            outcomes.lock().map_err(|_| anyhow!("a run panicked"))?.push((file, outcome));
-        }
-    };
-    thread::scope(|scope| {
-        let lanes: Vec<_> = (0..options.jobs).map(|number| scope.spawn(move || lane(number))).collect();
-        lanes.into_iter().try_for_each(|lane| lane.join().map_err(|_| anyhow!("a run of the tests panicked"))?)
-    })?;
-    let mut report = Report::default();
-    let mut outcomes = outcomes.into_inner().map_err(|_| anyhow!("a run panicked"))?;
-    outcomes.sort_by_key(|(file, _)| *file);
-    outcomes.iter().for_each(|(file, outcome)| report.add(file, outcome, None, &known));
-    report.print(false);
-    if !report.is_as_known() {
-        bail!("tests fail that are not known to");
-    }
-    Ok(())
+    python::report(&files, options, &known, |file, lane| run_file(&place, &program, file, (lane, options.time_limit)))
 }
 
 /// The folder with the tests, the wrapper and an environment of Python, made when it is not there yet.
 fn install(cache: &Path, repository: &Path) -> Result<PathBuf> {
-    let complete = cache.join("complete");
-    if fs::read_to_string(&complete).is_ok_and(|by| by == REQUIREMENTS.join("\n")) {
-        return Ok(cache.to_owned());
+    let mark = REQUIREMENTS.join("\n");
+    if python::is_new(cache, &mark)? {
+        // The text is a document of the tests about summaries.
+        python::lay(repository, TAG, &["tests/pytests", "tests/ctests/genesis.txt"], cache)?;
+        fs::write(cache.join("paella.py"), PLATFORM)?;
+        python::script(&cache.join("server"), WRAPPER)?;
+        python::environment(cache, REQUIREMENTS)?;
+        python::complete(cache, &mark)?;
     }
-    if cache.exists() {
-        fs::remove_dir_all(cache)?;
-    }
-    fs::create_dir_all(cache)?;
-    let archive = cache.join("tests.tar");
-    let mut git = Command::new("git");
-    git.arg("-C").arg(repository).args(["archive", "--output"]).arg(&archive).arg(TAG);
-    // The text is a document of the tests about summaries.
-    run_quietly(git.args(["tests/pytests", "tests/ctests/genesis.txt"]))?;
-    run_quietly(Command::new("tar").arg("xf").arg(&archive).arg("-C").arg(cache))?;
-    fs::write(cache.join("paella.py"), PLATFORM)?;
-    let wrapper = cache.join("server");
-    fs::write(&wrapper, WRAPPER)?;
-    fs::set_permissions(&wrapper, fs::Permissions::from_mode(0o755))?;
-    run_quietly(Command::new("python3").args(["-m", "venv"]).arg(cache.join("venv")))?;
-    run_quietly(Command::new(cache.join("venv/bin/pip")).args(["install", "--quiet"]).args(REQUIREMENTS))?;
-    fs::write(complete, REQUIREMENTS.join("\n"))?;
     Ok(cache.to_owned())
 }
 
