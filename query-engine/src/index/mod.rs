@@ -459,6 +459,12 @@ impl Index {
         self.compaction.gone
     }
 
+    /// Whether a round of [`compact`](Self::compact) goes on.
+    #[must_use]
+    pub fn is_compacting(&self) -> bool {
+        self.compaction.part.is_some()
+    }
+
     /// Does one step of removing what documents that are gone have left: at most about `work` entries of a dictionary or vectors
     /// (removing one from a graph counts 64), or the numbers or places of one field. Returns whether a round still goes on; call it until then, with the lock released
     /// between steps so that queries go on.

@@ -140,7 +140,7 @@ impl Search {
     /// Removes what documents that are gone have left in an index, one step of it; returns whether there is more.
     fn compact(&self, index: &Arc<SearchIndex>) -> bool {
         let engine = index.engine();
-        let is_due = engine.uncompacted() > COMPACT_MIN.max(engine.len() as u64 / 4);
+        let is_due = engine.is_compacting() || engine.uncompacted() > COMPACT_MIN.max(engine.len() as u64 / 4);
         drop(engine);
         is_due
             && index.compact(COMPACTION).unwrap_or_else(|| {
