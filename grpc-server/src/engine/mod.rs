@@ -1,4 +1,4 @@
-//! Calls, on the connections of [serve]: an answer that is ready at once costs no task and no wake-up.
+//! Calls, on the connections of [`mod@serve`]: an answer that is ready at once costs no task and no wake-up.
 
 mod admit;
 mod answers;
