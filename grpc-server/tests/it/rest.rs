@@ -104,8 +104,9 @@ fn on_a_slow_line_cuts_no_answer() {
     let server = server();
     let mut stream = begin(&server, SAY_HELLO, "json", "Connection: close\r\nContent-Length: 2\r\n\r\n{}");
     for _ in 0..30 {
-        stream.get_mut().write_all(b"POST / HTTP/1.1\r\nHost: test\r\n\r\n").unwrap();
+        // The answer is sent before anything comes behind its request.
         std::thread::sleep(std::time::Duration::from_millis(100));
+        stream.get_mut().write_all(b"POST / HTTP/1.1\r\nHost: test\r\n\r\n").unwrap();
     }
     let mut all = String::new();
     let read = stream.read_to_string(&mut all);

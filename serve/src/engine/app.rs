@@ -71,7 +71,7 @@ pub struct End<'a> {
 pub struct Origin<S = ()> {
     /// The client's end.
     pub peer: Peer,
-    /// Whether the connection is encrypted.
+    /// The connection is encrypted.
     pub is_secure: bool,
     /// The application's.
     pub state: S,
@@ -84,13 +84,15 @@ pub struct Rules {
     pub http2: http2::Config,
     /// Connections of HTTP/2 that last, and so have to show that they live. None by default.
     pub keepalive: Option<Keepalive>,
-    /// Whether clients may speak HTTP/1.1. On by default.
+    /// Clients may speak HTTP/1.1. On by default.
     pub http1: bool,
-    /// Whether a request may change the protocol: to HTTP/2 or to a WebSocket. On by default.
+    /// A request may change the protocol: to HTTP/2 or to a WebSocket. On by default.
     pub upgrades: bool,
-    /// Whether the rest of a request's body that no handler reads is read, so that the connection goes on. Off by default: it ends.
+    /// The server reads the rest of a request's body if the handler does not, so that the connection goes on. A connection of HTTP/1.1
+    /// that ends lingers until its client has closed. Off by default: an unread body ends its connection, and only connections with
+    /// unread input linger.
     pub reads_rest: bool,
-    /// Whether a client of HTTP/1.1 that has ended its half of the connection still gets its answer. On by default; otherwise it
+    /// A client of HTTP/1.1 that has ended its half of the connection still gets its answer. On by default; otherwise it
     /// counts as gone.
     pub half_close: bool,
     /// Writes the figures of all workers.
@@ -124,14 +126,14 @@ impl Rules {
 /// The times of an HTTP/2 connection that is there for later requests, too.
 #[derive(Clone, Copy, Debug)]
 pub struct Keepalive {
-    /// Without a byte from the client, after which it is asked for one (PING), whether it waits for something or not.
+    /// Time without a byte from the client until the server sends a PING, also if no request is open.
     pub silence: Duration,
-    /// For that answer; then the connection is cut.
+    /// Time for the answer to that PING; then the server cuts the connection.
     pub answer: Duration,
-    /// Without a request, after which the connection is ended in good order; `None` is no limit.
+    /// Time without a request until the server ends the connection in good order; `None` is no limit.
     pub idle: Option<Duration>,
     /// Age at which the connection is ended in good order, a tenth more or less; `None` is no limit.
     pub age: Option<Duration>,
-    /// For the requests of a connection that is ended for its age; then it is cut. `None` is no limit.
+    /// Time for the open requests of a connection that ends for its age; then the server cuts it. `None` is no limit.
     pub grace: Option<Duration>,
 }

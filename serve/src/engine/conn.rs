@@ -203,7 +203,7 @@ impl<A: App> Conn<A> {
                 }
             }
             if !blocked && self.close != Close::No && !matches!(self.state, State::Lingering { .. }) {
-                if self.close == Close::Yes && !self.has_more(cx)? {
+                if self.close == Close::Yes && !self.worker.settings.rules.reads_rest && !self.has_more(cx)? {
                     // Dropping a plain socket closes it in good order.
                     if !self.origin.is_secure {
                         return Poll::Ready(Ok(Served::Over));
@@ -605,7 +605,7 @@ impl<A: App> Conn<A> {
         self.encode(response, rest, (is_head, is_http10), close, line, scratch);
     }
 
-    /// Whether the rest of a body is read when its answer is sent. A client that waits to be asked for it sends none.
+    /// The server reads the rest of this body behind its answer. A client that waits for 100 (Continue) sends none.
     fn reads_rest(&self, upload: &Upload) -> bool {
         self.worker.settings.rules.reads_rest && !upload.is_awaited && upload.error().is_none()
     }
