@@ -101,7 +101,7 @@ fn files(place: &Path, options: &Options, known: &Known) -> Result<Vec<String>> 
     Ok(files.into_iter().collect())
 }
 
-/// Whether a whole file is not supported. No test has the name of its file alone, which a prefix covers all the same.
+/// The list leaves out the whole file. The verdict comes from a prefix: no test has the name of its file alone.
 fn is_left_out(known: &Known, file: &str) -> bool {
     matches!(known.verdict(&format!("{file}::"), ""), Verdict::Unsupported(_))
 }

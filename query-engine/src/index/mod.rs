@@ -459,7 +459,7 @@ impl Index {
         self.compaction.gone
     }
 
-    /// Whether a round of [`compact`](Self::compact) goes on.
+    /// True while a round of [`compact`](Self::compact) goes on.
     #[must_use]
     pub fn is_compacting(&self) -> bool {
         self.compaction.part.is_some()

@@ -35,8 +35,8 @@ pub struct Stats {
 pub struct Count(AtomicU64);
 
 impl Count {
+    /// Adds; wraps around.
     #[inline]
-    /// Adds, beyond the largest number from 0 on.
     pub fn add(&self, count: u64) {
         // One writer needs no atomic addition, which would cost a locked instruction.
         self.0.store(self.0.load(Relaxed).wrapping_add(count), Relaxed);

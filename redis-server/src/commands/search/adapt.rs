@@ -29,7 +29,7 @@ pub(super) fn adapt(query: &[u8]) -> Vec<u8> {
     adapted
 }
 
-/// Whether a filter needs parentheses.
+/// Returns true if a filter needs parentheses.
 fn is_bare(filter: &[u8]) -> bool {
     !filter.is_empty() && filter != b"*"
 }

@@ -187,7 +187,7 @@ impl<A: App> Conn<A> {
         false
     }
 
-    /// Whether the requests of a connection that is old have taken too long.
+    /// Looks at the connection's age: an old one takes no more requests. True if its open requests have taken too long.
     fn is_too_old(&mut self, cx: &Context<'_>) -> bool {
         let Some(age) = &self.age else { return false };
         age.wake_by(cx.waker());
@@ -200,7 +200,7 @@ impl<A: App> Conn<A> {
         is_expired
     }
 
-    /// Nothing was heard of the client for some time. One that should speak is asked for a sign of life; one that was, and has given none, is gone.
+    /// Nothing was heard of the client for some time. A client that should speak gets a PING. True if it has not answered one.
     fn is_gone(&mut self, link: &Link<Stream>) -> bool {
         let Session { worker, shared, .. } = &*self.session;
         let least = worker.watch.least(Phase::Asked);
