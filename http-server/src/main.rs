@@ -2,10 +2,10 @@
 
 use clap::Parser;
 use http_server::{Args, api, serve, tuning};
-use server_runtime::{allow_huge_pages, init_logging, shutdown_on_signals, suggest};
+use server_runtime::{Allocator, allow_huge_pages, init_logging, shutdown_on_signals, suggest};
 
 #[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+static ALLOCATOR: Allocator = Allocator;
 
 fn main() -> anyhow::Result<()> {
     // Before the first large allocation; see `tuning::HUGE_PAGES`.

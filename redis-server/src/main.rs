@@ -17,10 +17,10 @@ use redis_server::persistence::disk::RealDisk;
 use redis_server::persistence::rdb::{self, ReadError};
 use redis_server::process::{self, Process, Supervisor, Title};
 use redis_server::{REDIS_VERSION, runtime};
-use server_runtime::{Signals, allow_huge_pages, init_logging, suggest};
+use server_runtime::{Allocator, Signals, allow_huge_pages, init_logging, suggest};
 
 #[global_allocator]
-static ALLOCATOR: Counting<mimalloc::MiMalloc> = Counting(mimalloc::MiMalloc);
+static ALLOCATOR: Counting<Allocator> = Counting(Allocator);
 
 fn main() -> ExitCode {
     // Before the first large allocation. mimalloc asks for huge pages, of which an idle server would touch a few bytes each.

@@ -1,6 +1,8 @@
 #![doc = include_str!("../README.md")]
 
 mod accepted;
+#[cfg(feature = "mimalloc")]
+mod allocator;
 mod args;
 mod balance;
 mod blocking;
@@ -39,6 +41,8 @@ mod unacknowledged;
 mod workers;
 
 pub use accepted::Routes;
+#[cfg(feature = "mimalloc")]
+pub use allocator::Allocator;
 pub use args::RuntimeArgs;
 pub use blocking::{Blocking, BlockingCall, BlockingLayer};
 pub use chunk_line::are_chunk_extensions;

@@ -44,7 +44,7 @@ thread_local! {
     static UNREPORTED: Cell<i64> = const { Cell::new(0) };
 }
 
-/// An allocator that counts the bytes in use: `#[global_allocator] static A: Counting<MiMalloc> = Counting(MiMalloc);`
+/// An allocator that counts the bytes in use: `#[global_allocator] static A: Counting<Allocator> = Counting(Allocator);`
 ///
 /// Each thread counts for itself; [`used`] is true to within 8 KiB per thread.
 #[derive(Debug)]

@@ -49,7 +49,7 @@ unsafe extern "C" fn append(piece: *const c_char, place: *mut c_void) {
 mod tests {
     use std::alloc::{GlobalAlloc as _, Layout};
 
-    use mimalloc::MiMalloc;
+    use server_runtime::Allocator;
 
     use super::*;
 
@@ -58,13 +58,13 @@ mod tests {
         let layout = Layout::from_size_align(1 << 20, 8).unwrap();
         // SAFETY: the layout is not empty, and each block is freed once with it.
         unsafe {
-            let blocks: Vec<_> = (0..64).map(|_| MiMalloc.alloc_zeroed(layout)).collect();
+            let blocks: Vec<_> = (0..64).map(|_| Allocator.alloc_zeroed(layout)).collect();
             let report = report();
             for part in ["pages", "committed", "process"] {
                 assert!(report.contains(part), "{part} in\n{report}");
             }
             assert!(report.len() < REPORT_MAX / 2, "{} bytes", report.len());
-            blocks.into_iter().for_each(|block| MiMalloc.dealloc(block, layout));
+            blocks.into_iter().for_each(|block| Allocator.dealloc(block, layout));
         }
         give_back(true);
         let version = version();

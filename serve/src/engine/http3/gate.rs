@@ -79,7 +79,7 @@ impl Sockets {
     }
 
     /// The endpoint of this worker, on its thread; `None` if the worker has no socket.
-    fn endpoint(&self, worker: usize, config: ServerConfig) -> io::Result<Option<Endpoint>> {
+    fn endpoint(&self, worker: usize, mut config: ServerConfig) -> io::Result<Option<Endpoint>> {
         let Some(socket) = self.sockets.get(worker) else { return Ok(None) };
         let Some(socket) = socket.lock().unwrap_or_else(PoisonError::into_inner).take() else { return Ok(None) };
         let runtime = Arc::new(TokioRuntime);
@@ -87,6 +87,8 @@ impl Sockets {
         let mut endpoint = EndpointConfig::default();
         let mut socket = runtime.wrap_udp_socket(socket)?;
         let shares = self.sockets.len();
+        // What clients send while they wait for a blocked worker: the endpoints of an address have one bound together.
+        config.incoming_buffer_size_total(H3_HANDSHAKES as u64 * H3_HANDSHAKE_BUFFER / shares as u64);
         if shares > 1 {
             endpoint.cid_generator(move || Box::new(OwnIds::new(worker, shares)));
             socket = Arc::new(Share { socket, share: worker, strays: Arc::clone(&self.strays) });
@@ -254,7 +256,6 @@ fn config(tls: &rustls::ServerConfig, transport: &Arc<TransportConfig>) -> Resul
         .transport_config(Arc::clone(transport))
         .migration(true)
         .max_incoming(H3_HANDSHAKES)
-        .incoming_buffer_size(H3_HANDSHAKE_BUFFER)
-        .incoming_buffer_size_total(H3_HANDSHAKES as u64 * H3_HANDSHAKE_BUFFER);
+        .incoming_buffer_size(H3_HANDSHAKE_BUFFER);
     Ok(Arc::new(config))
 }
