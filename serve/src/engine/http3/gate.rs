@@ -87,7 +87,7 @@ impl Sockets {
         let mut endpoint = EndpointConfig::default();
         let mut socket = runtime.wrap_udp_socket(socket)?;
         let shares = self.sockets.len();
-        // What clients send while they wait for a blocked worker: the endpoints of an address have one bound together.
+        // Bytes of clients that wait for a blocked worker: the endpoints of an address have one bound together.
         config.incoming_buffer_size_total(H3_HANDSHAKES as u64 * H3_HANDSHAKE_BUFFER / shares as u64);
         if shares > 1 {
             endpoint.cid_generator(move || Box::new(OwnIds::new(worker, shares)));
