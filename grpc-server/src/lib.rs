@@ -7,6 +7,7 @@ mod health;
 mod options;
 mod reflection;
 mod routes;
+#[doc(hidden)]
 pub mod tuning;
 
 pub use args::{Args, Coding, GrpcArgs};

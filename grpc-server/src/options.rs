@@ -82,7 +82,7 @@ pub struct Limits {
     /// Calls that wait for something at one time, on all connections, an equal share for each worker; beyond, calls
     /// are answered with RESOURCE_EXHAUSTED at once. 0 is no limit.
     pub calls: u64,
-    /// Frames in a second that carry neither a call nor its data; see [`tuning::CONTROL_FRAMES`]. 0 is no limit.
+    /// Frames in a second that carry neither a call nor its data; 10,000 by default, and 0 is no limit.
     pub control_frames: u32,
     /// Bytes of a message of the Connect protocol, as it comes and, in JSON, decompressed; beyond, a call ends with
     /// RESOURCE_EXHAUSTED. The service's own limit holds besides.

@@ -13,7 +13,7 @@ use serve::Instants;
 use serve::Trusted;
 use serve::h1;
 use serve::tuning;
-use serve::{Limits, Options, Timeouts};
+use serve::{Engine, Limits, Options, Timeouts};
 
 /// Where the server listens if no flag says so: this machine alone.
 const LISTEN: &str = "127.0.0.1:8000";
@@ -46,6 +46,10 @@ pub struct HttpArgs {
     /// Leave responses as they are instead of compressing those of a kilobyte and more (br, zstd, gzip).
     #[arg(long)]
     pub no_compression: bool,
+
+    /// Serve HTTP/1.1 by hyper: with its trailers, its CONNECT, and its reading of malformed requests. HTTP/2 needs TLS then.
+    #[arg(long, value_name = "serve|hyper", default_value = "serve", value_parser = engine)]
+    pub engine: Engine,
 
     /// Write every Nth request to the log; 0 writes none, 1 all.
     #[arg(long, value_name = "N", default_value_t = 0)]
@@ -114,6 +118,7 @@ impl Args {
         let http = &self.http;
         let pin_workers = self.runtime.pin_workers.unwrap_or(tuning::PIN_WORKERS);
         Ok(Options {
+            engine: http.engine,
             runtime: server_runtime::Options { pin_workers, ..self.runtime.options(default)? },
             limits: Limits {
                 head: http.max_head,
@@ -150,6 +155,15 @@ impl Args {
     pub fn router(&self) -> io::Result<Router> {
         let Some(root) = &self.http.root else { return Ok(routes::router()) };
         routes::files(root).map_err(|error| io::Error::new(error.kind(), format!("--root {}: {error}", root.display())))
+    }
+}
+
+/// An implementation of HTTP/1.1.
+fn engine(text: &str) -> Result<Engine, &'static str> {
+    match text {
+        "serve" => Ok(Engine::Serve),
+        "hyper" => Ok(Engine::Hyper),
+        _ => Err("expected serve or hyper"),
     }
 }
 

@@ -4,11 +4,13 @@ mod compress;
 pub mod conditional;
 mod engine;
 pub mod file_part;
+#[doc(hidden)]
 pub mod h1;
 mod instant;
 mod later;
 mod options;
 mod proxy;
+#[doc(hidden)]
 pub mod tuning;
 pub mod websocket;
 
@@ -18,6 +20,6 @@ pub use engine::{
 };
 pub use instant::{Answer, Instants, Kind, NameAnswer};
 pub use later::{Later, Reply};
-pub use options::{Limits, Options, Ready, Timeouts};
+pub use options::{Engine, Limits, Options, Ready, Timeouts};
 pub use proxy::{Client, ParseTrustedError, Trusted};
 pub use server_runtime as runtime;

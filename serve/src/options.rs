@@ -22,6 +22,8 @@ pub trait Ready: fmt::Debug + Send + Sync {
 /// How to serve. Take [`Options::listening`] or the [`Default`] and set what differs.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
+    /// The implementation of HTTP/1.1.
+    pub engine: Engine,
     /// Places to listen, workers, TLS, shutdown, metrics.
     pub runtime: server_runtime::Options,
     /// Limits of everything that the network can make grow.
@@ -55,6 +57,16 @@ impl Options {
     }
 }
 
+/// The implementation of HTTP/1.1. HTTP/2 and HTTP/3 have one each.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Engine {
+    /// The loop of this crate.
+    #[default]
+    Serve,
+    /// hyper, for its trailers, its CONNECT and its reading of malformed requests. Limits, time-outs and figures stay; HTTP/2 needs TLS.
+    Hyper,
+}
+
 /// How much one client may ask for. Connections are limited by [`server_runtime::Options::max_connections`].
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
@@ -62,14 +74,14 @@ pub struct Limits {
     pub head: usize,
     /// Bytes of the request target; beyond, the answer is 414.
     pub target: usize,
-    /// Header fields, at most [`h1::MAX_HEADERS`]; beyond, the answer is 431.
+    /// Header fields, at most 128; beyond, the answer is 431.
     pub headers: usize,
     /// Bytes of a request's body; beyond, the answer is 413.
     pub body: u64,
     /// Requests on one connection; the last one's answer closes it. 0, the default, is no limit.
     pub requests: u64,
-    /// Frames of HTTP/2 and HTTP/3 in a second that carry neither a request nor its data, on one connection; see
-    /// [`tuning::CONTROL_FRAMES`]. 0 is no limit.
+    /// Frames of HTTP/2 and HTTP/3 in a second that carry neither a request nor its data, on one connection; 10,000
+    /// by default, and 0 is no limit.
     pub control_frames: u32,
 }
 
@@ -99,9 +111,9 @@ pub struct Timeouts {
     pub idle: Duration,
     /// For a request's head, from its first byte.
     pub head: Duration,
-    /// For a part of a request's body; see [`tuning::BODY_RATE`].
+    /// For a part of a request's body, of 500 bytes for each second.
     pub body: Duration,
-    /// For taking a part of a response; see [`tuning::BODY_RATE`].
+    /// For taking a part of a response, of 500 bytes for each second.
     pub write: Duration,
     /// For closing after an answer that ends the connection early.
     pub linger: Duration,

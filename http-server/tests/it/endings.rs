@@ -4,7 +4,7 @@
 use std::io::{Read as _, Write as _};
 use std::time::Duration;
 
-use http_server::Options;
+use http_server::{Engine, Options};
 
 use crate::support::{self, Client, Server, tls_options};
 
@@ -42,7 +42,16 @@ fn read_late(client: &mut Client, request: &str) -> std::io::Result<usize> {
 /// The client said that it is the last one; the answer is made at once, by the router, in pieces, and after a while.
 #[test]
 fn the_last_answer_is_whole() {
-    let server = Server::with(options());
+    check_last_answers(options());
+}
+
+#[test]
+fn the_last_answer_by_hyper_is_whole() {
+    check_last_answers(Options { engine: Engine::Hyper, ..options() });
+}
+
+fn check_last_answers(options: Options) {
+    let server = Server::with(options);
     for (path, at_least) in
         [("/", 15), ("/ann", 10), ("/t/big", 8 << 20), ("/t/stream", 6), ("/t/slow", 4), ("/t/text", 12_000)]
     {

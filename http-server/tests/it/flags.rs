@@ -26,6 +26,8 @@ fn invalid_flag_values_and_combinations_are_refused() {
     check(&["--redis", "localhost:6379"], true);
     check(&["--redis", "redis://localhost"], true);
     check(&["--redis", "[::1]"], false);
+    check(&["--engine", "hyper"], true);
+    check(&["--engine", "other"], false);
     check(&["--max-headers", "128"], true);
     check(&["--max-headers", "1000"], false);
     check(&["--max-headers", "0"], false);

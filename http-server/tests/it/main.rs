@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a test that panics has failed, as it should")]
 
 mod autobahn;
+mod by_hyper;
 mod clients;
 mod endings;
 mod faults;

@@ -8,13 +8,23 @@ use std::time::Duration;
 use axum::body::Bytes;
 use axum::http::Request;
 use h2::client::SendRequest;
+use http_server::{Engine, Options};
 use tokio::task::{JoinSet, LocalSet};
 
-use crate::support::{Client, Server};
+use crate::support::{Client, Server, options};
 
 #[test]
 fn a_shutdown_under_load_loses_no_request() {
-    let server = Server::start();
+    check_under_load(options());
+}
+
+#[test]
+fn a_shutdown_under_load_loses_no_request_of_hyper() {
+    check_under_load(Options { engine: Engine::Hyper, ..options() });
+}
+
+fn check_under_load(options: Options) {
+    let server = Server::with(options);
     let (addr, answered) = (server.addr, AtomicUsize::new(0));
     std::thread::scope(|scope| {
         for number in 0..16 {
@@ -45,7 +55,12 @@ fn a_shutdown_under_load_loses_no_request() {
 
 #[test]
 fn a_shutdown_ends_idle_connections_and_finishes_uploads() {
-    let server = Server::start();
+    check_idle_and_uploads(options());
+    check_idle_and_uploads(Options { engine: Engine::Hyper, ..options() });
+}
+
+fn check_idle_and_uploads(options: Options) {
+    let server = Server::with(options);
     let mut idle = server.client();
     assert_eq!(idle.get("/").unwrap().status, 200);
     let mut upload = server.client();

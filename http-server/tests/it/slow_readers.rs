@@ -8,13 +8,13 @@ use std::time::Duration;
 use axum::Router;
 use axum::body::Bytes;
 use axum::routing::{any, get};
-use http_server::Options;
 use http_server::websocket::{WebSocket, WebSocketUpgrade};
+use http_server::{Engine, Options};
 use rustls::StreamOwned;
 use test_peers::{read_slowly, slow_reader};
 
 use crate::http3::{Peer, get_of, run};
-use crate::support::{PATIENCE, Server, folder, router, tls_options};
+use crate::support::{PATIENCE, Server, folder, options, router, tls_options};
 use crate::trickles::{END_HEADERS, END_STREAM, HEADERS, RST_STREAM, SETTINGS, WINDOW_UPDATE, frame};
 
 /// Two seconds for everything: 1,000 bytes are to be taken in them. The readers take 8,000 bytes a second, and acknowledge more at a time: not within each
@@ -54,6 +54,16 @@ fn answers_of_http1() {
     let mut client = client(&server);
     client.write_all(GET_BIG.as_bytes()).unwrap();
     check_outlasts("from memory", &server, client);
+}
+
+#[test]
+fn answers_of_hyper() {
+    let mut options = Options { engine: Engine::Hyper, ..options() };
+    hurried(&mut options);
+    let server = Server::with(options);
+    let mut client = client(&server);
+    client.write_all(GET_BIG.as_bytes()).unwrap();
+    check_outlasts("by hyper", &server, client);
 }
 
 #[test]

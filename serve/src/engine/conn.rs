@@ -28,6 +28,7 @@ use server_runtime::{Connection, Pace, Place, Stream, end_turn};
 use tokio::io::AsyncWrite as _;
 
 use super::app::{App, End, Origin};
+use super::by_hyper;
 use super::find::{Found, Terms, find};
 use super::http2;
 use super::later::{Queue, Turn};
@@ -46,7 +47,7 @@ use crate::compress;
 use crate::file_part::FilePart;
 use crate::h1::{self, Ending, Framed, Framing};
 use crate::instant;
-use crate::options::Timeouts;
+use crate::options::{Engine, Timeouts};
 use crate::tuning::{
     CHUNK_COST, GATHER_MAX, LARGE_ANSWER, LINGER_BYTES, LONG_TURN, READ_AHEAD, READ_BUFFER, SMALL_BODY, TURN_BATCHES,
     TURN_BYTES,
@@ -69,6 +70,9 @@ pub(super) async fn serve<A: App>(app: Rc<A>, worker: Rc<Worker>, connection: Co
     let slot = worker.watch.slot();
     if stream.alpn_protocol() == Some(b"h2") || !worker.settings.rules.http1 {
         return Box::pin(http2::serve((app, worker), slot, stream, place, Bytes::new(), origin, None)).await;
+    }
+    if worker.settings.options.engine == Engine::Hyper {
+        return Box::pin(by_hyper::serve(app, worker, slot, stream, place, origin)).await;
     }
     let Carried { input, requests } = carried.unwrap_or_default();
     // Apart, as what follows it is, so that no protocol needs room for another.

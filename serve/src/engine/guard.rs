@@ -1,4 +1,4 @@
-//! Requests of HTTP/2, within the limits that our own loop keeps for HTTP/1.1: bodies are limited in size, and not slower than allowed.
+//! Requests of HTTP/2, HTTP/3 and hyper, within the limits that our own loop keeps for HTTP/1.1: bodies are limited in size, and not slower than allowed.
 
 use std::fmt;
 use std::pin::Pin;

@@ -4,6 +4,7 @@
 //! idle holds no buffer; its time-out is an entry in a table that is swept, not a timer.
 
 mod app;
+mod by_hyper;
 mod clock;
 mod conn;
 mod exchange;

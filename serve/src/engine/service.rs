@@ -15,7 +15,7 @@ use super::http3::{self, Gate};
 use super::stats::Stats;
 use super::worker::{Settings, Worker};
 use crate::h1;
-use crate::options::Options;
+use crate::options::{Engine, Options};
 
 /// Bounds of the durations in the metrics, in seconds: from the time of a handler without I/O to one beyond any
 /// client's patience.
@@ -97,7 +97,8 @@ impl<A: App, F: Fn(&Rc<Worker>) -> A + Send + Sync + 'static> Service for Server
 
     /// Connections whose requests are answered without the router gather: nothing holds up the worker that they share.
     fn moves(&self) -> bool {
-        !self.settings.options.instants.is_empty() || self.settings.options.later.is_some()
+        let options = &self.settings.options;
+        options.engine == Engine::Serve && (!options.instants.is_empty() || options.later.is_some())
     }
 
     fn serve(

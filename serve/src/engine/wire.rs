@@ -24,7 +24,7 @@ pub(super) struct Wire {
     pace: Pace,
     /// Made when it takes nothing: most connections never have one.
     stalled: Option<Pin<Box<Sleep>>>,
-    _place: Place,
+    place: Place,
 }
 
 impl Wire {
@@ -34,7 +34,12 @@ impl Wire {
     }
 
     pub(super) fn new(read: Bytes, stream: Stream, place: Place, patience: Duration) -> Self {
-        Self { read, stream, patience, sent: 0, pace: Pace::default(), stalled: None, _place: place }
+        Self { read, stream, patience, sent: 0, pace: Pace::default(), stalled: None, place }
+    }
+
+    /// The stream and its place. Everything that was read before has to be taken from it.
+    pub(super) fn into_parts(self) -> (Stream, Place) {
+        (self.stream, self.place)
     }
 
     /// Looks at what came of a write.

@@ -77,6 +77,7 @@ const MAY_FETCH: &[&str] = &[
     "redis-server/src/threads.rs",
     // Long work is compressed on threads for that.
     "serve/src/compress.rs",
+    "serve/src/engine/by_hyper.rs",
     "serve/src/engine/clock.rs",
     "serve/src/engine/conn.rs",
     "serve/src/engine/exchange.rs",
