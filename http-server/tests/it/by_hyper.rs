@@ -18,19 +18,10 @@ use hyper_util::rt::TokioIo;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
 use crate::autobahn::{echo, frame};
-use crate::support::{self, Server, router, tls_options, until};
+use crate::support::{self, Server, impatient, router, tls_options, until};
 
 fn options() -> Options {
     Options { engine: Engine::Hyper, ..support::options() }
-}
-
-/// Time-outs short enough for a test.
-fn impatient() -> Options {
-    let mut options = options();
-    let short = Duration::from_millis(200);
-    let timeouts = &mut options.timeouts;
-    (timeouts.idle, timeouts.head, timeouts.body, timeouts.write) = (Duration::from_secs(20), short, short, short);
-    options
 }
 
 #[test]
@@ -181,7 +172,7 @@ fn limits_are_kept() {
 
 #[test]
 fn slow_clients_are_cut() {
-    let server = Server::with(impatient());
+    let server = Server::with(impatient(options()));
     let mut client = server.client();
     assert_eq!(client.get("/ann").unwrap().status, 200);
     // Each new field would keep a server waiting that counts from the last byte.
@@ -209,7 +200,7 @@ fn slow_clients_are_cut() {
 
 #[test]
 fn idle_connections_have_a_time_of_their_own() {
-    let mut options = impatient();
+    let mut options = impatient(options());
     options.timeouts.idle = Duration::from_millis(300);
     options.timeouts.head = Duration::from_secs(20);
     let server = Server::with(options);
@@ -255,7 +246,7 @@ fn tls_offers_both() {
 /// The figures count responses, bytes and time-outs.
 #[test]
 fn figures_count() {
-    let mut options = impatient();
+    let mut options = impatient(options());
     options.runtime.metrics_listen = Some("127.0.0.1:0".parse().unwrap());
     let server = Server::with(options);
     let mut client = server.client();

@@ -7,17 +7,11 @@ use std::time::Duration;
 
 use socket2::SockRef;
 
-use crate::support::{Client, Server, options, until};
+use crate::support::{self, Client, Server, options, until};
 
-/// Time-outs short enough for a test.
+/// A server with time-outs short enough for a test.
 fn impatient() -> Server {
-    let mut options = options();
-    let short = Duration::from_millis(200);
-    options.timeouts.idle = Duration::from_secs(20);
-    options.timeouts.head = short;
-    options.timeouts.body = short;
-    options.timeouts.write = short;
-    Server::with(options)
+    Server::with(support::impatient(options()))
 }
 
 #[test]

@@ -85,7 +85,17 @@ pub(crate) fn options() -> Options {
     options
 }
 
-/// The same with a self-signed certificate.
+/// The same options with time-outs short enough for a test.
+pub(crate) fn impatient(mut options: Options) -> Options {
+    let short = Duration::from_millis(200);
+    options.timeouts.idle = Duration::from_secs(20);
+    options.timeouts.head = short;
+    options.timeouts.body = short;
+    options.timeouts.write = short;
+    options
+}
+
+/// [`options`] with a self-signed certificate.
 pub(crate) fn tls_options() -> Options {
     let folder = folder("tls");
     let certified = rcgen::generate_simple_self_signed(["localhost".to_owned(), "127.0.0.1".to_owned()]).unwrap();
