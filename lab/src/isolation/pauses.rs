@@ -30,7 +30,7 @@ impl Watch {
                 set.set(processor);
                 // Where it is refused, the thread sees the pauses of the processors that it happens to be on.
                 let _ = sched_setaffinity(None, &set);
-                longest_pause(&over)
+                longest_pause(&over, || thread::sleep(LOOK))
             })
         });
         let watchers = watchers.collect();
@@ -44,11 +44,12 @@ impl Watch {
     }
 }
 
-fn longest_pause(over: &AtomicBool) -> Duration {
+/// The longest time by which `look`, which takes [`LOOK`], has taken more.
+fn longest_pause(over: &AtomicBool, mut look: impl FnMut()) -> Duration {
     let mut longest = Duration::ZERO;
     while !over.load(Relaxed) {
         let before = Instant::now();
-        thread::sleep(LOOK);
+        look();
         longest = longest.max(before.elapsed().saturating_sub(LOOK));
     }
     longest
@@ -64,5 +65,16 @@ mod tests {
         assert_eq!(watch.watchers.len(), thread::available_parallelism().unwrap().get());
         thread::sleep(10 * LOOK);
         assert!(watch.end() > Duration::ZERO, "a sleep lasts longer than it should");
+    }
+
+    #[test]
+    fn a_pause_is_noticed() {
+        let (over, mut looks) = (AtomicBool::new(false), 0);
+        let longest = longest_pause(&over, || {
+            looks += 1;
+            thread::sleep(if looks == 2 { LOOK + PAUSE } else { LOOK });
+            over.store(looks == 3, Relaxed);
+        });
+        assert!(longest >= PAUSE, "{longest:?}");
     }
 }
