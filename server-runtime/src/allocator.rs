@@ -11,8 +11,8 @@ use mimalloc::MiMalloc;
 /// Source: `MI_MAX_ALIGN_SIZE` of mimalloc.
 const PLAIN: usize = 16;
 
-/// mimalloc. It is asked for an aligned block only where a plain one would not do: `mimalloc::MiMalloc` always asks for aligned ones, and
-/// these cost some thirty instructions more for each block.
+/// mimalloc. An aligned block is asked for only where a plain one would not do. `mimalloc::MiMalloc` always asks for aligned blocks,
+/// which take more instructions.
 ///
 /// ```
 /// #[global_allocator]
@@ -21,7 +21,7 @@ const PLAIN: usize = 16;
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Allocator;
 
-/// Whether each plain block of this size (bytes) has this alignment (bytes).
+/// True if each plain block of this size (bytes) has this alignment (bytes).
 #[inline]
 const fn is_plain(size: usize, align: usize) -> bool {
     align <= PLAIN && align <= size
