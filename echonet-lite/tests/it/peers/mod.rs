@@ -19,6 +19,8 @@ struct Peer {
     kit: Kit,
     /// The program, by its path in the kit's folder or by its name, and its arguments before the role.
     program: &'static [&'static str],
+    /// Whether it drops requests that come while it is busy.
+    drops_requests: bool,
 }
 
 /// A line that a peer has otherwise, and why.
@@ -29,12 +31,14 @@ struct Deviation {
     because: &'static str,
 }
 
-const UECHO_GO: Peer = Peer { kit: GO, program: &["peer"] };
-const PYCHONET: Peer = Peer { kit: PYTHON, program: &["venv/bin/python", "pychonet_controller.py"] };
-const UECHO_PYTHON: Peer = Peer { kit: PYTHON, program: &["venv/bin/python", "uecho_peer.py"] };
-const NPM_ECHONET_LITE: Peer = Peer { kit: JS, program: &["node", "echonet-lite.js"] };
-const NODE_ECHONET_LITE: Peer = Peer { kit: JS, program: &["node", "node-echonet-lite.js"] };
-const ECHONET_CRATE: Peer = Peer { kit: RUST, program: &["target/debug/peer"] };
+const UECHO_GO: Peer = Peer { kit: GO, program: &["peer"], drops_requests: false };
+const PYCHONET: Peer =
+    Peer { kit: PYTHON, program: &["venv/bin/python", "pychonet_controller.py"], drops_requests: false };
+const UECHO_PYTHON: Peer = Peer { kit: PYTHON, program: &["venv/bin/python", "uecho_peer.py"], drops_requests: false };
+const NPM_ECHONET_LITE: Peer = Peer { kit: JS, program: &["node", "echonet-lite.js"], drops_requests: false };
+const NODE_ECHONET_LITE: Peer = Peer { kit: JS, program: &["node", "node-echonet-lite.js"], drops_requests: false };
+/// Its `Node` looks for its lock once for each message (`try_lock`), and drops the message where another thread has it.
+const ECHONET_CRATE: Peer = Peer { kit: RUST, program: &["target/debug/peer"], drops_requests: true };
 
 /// The lines of a peer about our air conditioner.
 const LEARNED: &[&str] = &[
@@ -88,7 +92,7 @@ impl Peer {
     fn answers_our_controller(&self, lost: PropertySet, deviations: &[Deviation]) {
         let Some((scene, command)) = self.ready(&["device"]) else { return };
         let (_device, readable) = Running::start(command);
-        let said = printed(&ours::command(&scene, "controller"));
+        let said = printed(&ours::controller_for(&scene, self));
         let (maps, rest): (Vec<_>, Vec<_>) =
             ours::own_lines(&said).into_iter().partition(|line| line.starts_with("map"));
         compare(&rest, ASKED, deviations);

@@ -7,15 +7,19 @@ use std::io::Read;
 use std::time::Duration;
 use std::{env, io};
 
-use echonet_lite::controller::{Answer, NodeAddr};
-use echonet_lite::net::Endpoint;
+use echonet_lite::controller::{Answer, Failure, NodeAddr};
+use echonet_lite::net::{Endpoint, Error};
 use echonet_lite::node::{Config, Identity, Node, Object, PropertyAccess, Refused, put};
 use echonet_lite::wire::{Eoj, PropertySet};
 
+use super::Peer;
 use super::scene::{Scene, Side};
 
 /// The variable that makes the tests below do something.
 const ROLE: &str = "ECHONET_LITE_PEER_ROLE";
+
+/// The variable that has our controller repeat a write to which nobody answered.
+const REPEATS_WRITES: &str = "ECHONET_LITE_PEER_REPEATS_WRITES";
 
 const CONDITIONER: Eoj = Eoj::new(0x01, 0x30, 1);
 
@@ -34,6 +38,16 @@ pub(super) fn command(scene: &Scene, role: &str) -> std::process::Command {
     let binary = env::current_exe().unwrap();
     let mut command = scene.command(Side::Ours, binary.to_str().unwrap());
     command.args(["--ignored", "--exact", "--nocapture", &format!("peers::ours::{role}")]).env(ROLE, role);
+    command
+}
+
+/// Our controller on our side of a scene. It repeats writes to a peer that drops requests, as a program does that knows
+/// such a device: by itself it sends each write once.
+pub(super) fn controller_for(scene: &Scene, peer: &Peer) -> std::process::Command {
+    let mut command = command(scene, "controller");
+    if peer.drops_requests {
+        command.env(REPEATS_WRITES, "1");
+    }
     command
 }
 
@@ -92,7 +106,16 @@ async fn control(endpoint: &Endpoint) {
     let objects: Vec<_> = node.objects.iter().map(|object| object.eoj.to_string()).collect();
     println!("\n| found {}", objects.join(" "));
     let get = async |epc| endpoint.get(address, CONDITIONER, &[epc]).await.unwrap();
-    let set = async |epc, value| endpoint.set(address, CONDITIONER, &[(epc, &[value])]).await.unwrap();
+    let tries = if env::var_os(REPEATS_WRITES).is_some() { 5 } else { 1 };
+    let set = async |epc, value| {
+        for _ in 1..tries {
+            match endpoint.set(address, CONDITIONER, &[(epc, &[value])]).await {
+                Err(Error::Failed(Failure::TimedOut { .. })) => {}
+                answered => return answered.unwrap(),
+            }
+        }
+        endpoint.set(address, CONDITIONER, &[(epc, &[value])]).await.unwrap()
+    };
     for epc in [0x9D, 0x9E, 0x9F] {
         let answer = get(epc).await;
         println!("| map {epc:02x}: {}", listed(PropertySet::decode_map_lenient(answer.get(epc).unwrap())));
