@@ -121,6 +121,12 @@ pub fn printed_and_logged(command: &Command) -> String {
 fn both(command: &Command) -> (String, String) {
     let output = run_within(PATIENCE, command).unwrap_or_else(|error| panic!("{command:?}: {error}"));
     let [text, errors] = [output.stdout, output.stderr].map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
-    assert!(output.status.success(), "{command:?}: {}\n{text}\n{errors}", output.status);
+    assert!(output.status.success(), "{command:?}: {}\n{}", output.status, quoted(&format!("{text}\n{errors}")));
     (text, errors)
+}
+
+/// The words of another program, each line marked: a panic that holds a failing test's "test result: FAILED" as it came
+/// would count as one more result of the tests around it.
+fn quoted(text: &str) -> String {
+    text.lines().map(|line| format!("> {line}\n")).collect()
 }

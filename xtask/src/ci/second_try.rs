@@ -80,6 +80,9 @@ mod tests {
         assert!(!second.holds(&output(101, "test a::c ... FAILED\n", "")));
         assert!(!second.holds(&output(101, "test a::c ... ok\n", "")), "another one has failed");
         assert!(!second.holds(&output(0, "test a::b ... ok\n", "")), "it was not run");
+        // The words of a test program that the test started, as `test_peers` quotes them.
+        let quoted = ONE.lines().map(|line| format!("> {line}\n")).collect::<String>();
+        assert_eq!(SecondTry::of(&output(101, &(quoted + ONE), ITS)), Some(second));
     }
 
     #[test]
