@@ -1,5 +1,6 @@
-//! Tests that have failed beside all others are tried once more by themselves: hundreds of servers on two cores are no fault of a test,
-//! and a broken test fails again. A test that passes then is named, with the words of the first panic: it is a test to mend, or a race.
+//! Tests that have failed beside all others are tried once more, beside busy programs: hundreds of servers on two cores are no fault of a test,
+//! and a broken test fails again. A test that passes then is named, with the words of the first panic: it is a test to mend, or a race
+//! ([`races`](super::races)).
 
 use std::collections::BTreeSet;
 use std::process::Output;
