@@ -1,6 +1,8 @@
 //! The order of locks, checked by debug builds: a thread that waits for a shard holds none of the same database but lower ones. A second
-//! shared lock of a shard would wait for ever, too: behind a writer that waits for the first.
+//! shared lock of a shard would wait for ever, too: behind a writer that waits for the first. Debug builds, and those with the feature
+//! `lock-times`, also measure for how long locks are held.
 
+use std::time::Duration;
 #[cfg(debug_assertions)]
 use std::{cell::RefCell, collections::VecDeque};
 
@@ -8,6 +10,59 @@ use std::{cell::RefCell, collections::VecDeque};
 pub(super) struct Held {
     #[cfg(debug_assertions)]
     place: Place,
+    #[cfg(any(debug_assertions, feature = "lock-times"))]
+    _time: times::Time,
+}
+
+/// For how long any lock of a shard has been held at most, in all databases of the process, since the last
+/// [`forget_holds`]. `None` in builds that do not measure it.
+pub fn longest_hold() -> Option<Duration> {
+    #[cfg(any(debug_assertions, feature = "lock-times"))]
+    return Some(times::longest());
+    #[cfg(not(any(debug_assertions, feature = "lock-times")))]
+    return None;
+}
+
+/// Begins anew with [`longest_hold`].
+pub fn forget_holds() {
+    #[cfg(any(debug_assertions, feature = "lock-times"))]
+    times::forget();
+}
+
+#[cfg(any(debug_assertions, feature = "lock-times"))]
+mod times {
+    use std::sync::atomic::AtomicU64;
+    use std::sync::atomic::Ordering::Relaxed;
+    use std::time::{Duration, Instant};
+
+    /// In nanoseconds.
+    static LONGEST: AtomicU64 = AtomicU64::new(0);
+
+    /// Since when a lock is held.
+    pub(super) struct Time(Instant);
+
+    impl Time {
+        pub(super) fn now() -> Self {
+            Self(Instant::now())
+        }
+    }
+
+    impl Drop for Time {
+        fn drop(&mut self) {
+            let held = u64::try_from(self.0.elapsed().as_nanos()).unwrap_or(u64::MAX);
+            if held > LONGEST.load(Relaxed) {
+                LONGEST.fetch_max(held, Relaxed);
+            }
+        }
+    }
+
+    pub(super) fn longest() -> Duration {
+        Duration::from_nanos(LONGEST.load(Relaxed))
+    }
+
+    pub(super) fn forget() {
+        LONGEST.store(0, Relaxed);
+    }
 }
 
 /// A database's shards, by their address, and one of them.
@@ -58,12 +113,15 @@ impl Held {
                     _ => shards.push_back(shard),
                 }
             });
-            Self { place: (address, shard) }
+            Self { place: (address, shard), _time: times::Time::now() }
         }
         #[cfg(not(debug_assertions))]
         {
             let _ = (shards, shard);
-            Self {}
+            Self {
+                #[cfg(feature = "lock-times")]
+                _time: times::Time::now(),
+            }
         }
     }
 }
@@ -94,6 +152,15 @@ mod tests {
         let waits = std::panic::catch_unwind(|| assert_may_wait(&shards, shard)).is_ok();
         drop(held);
         waits
+    }
+
+    #[test]
+    fn the_longest_hold_is_known() {
+        let held = Held::new(&0, 1);
+        std::thread::sleep(Duration::from_millis(20));
+        drop(held);
+        // Other tests hold locks, too.
+        assert!(longest_hold().unwrap() >= Duration::from_millis(20));
     }
 
     #[test]

@@ -38,6 +38,7 @@ pub use cut::Walk;
 pub use database::Database;
 pub use entry::Entry;
 pub use evict::Spot;
+pub use held::{forget_holds, longest_hold};
 pub use interest::{Waiter, Watched};
 pub use key::{Access, Happening, Key};
 pub use parts::{Cut, Expired, Saver};

@@ -226,6 +226,37 @@ fn slots_move_as_a_whole_while_clients_write() {
     assert_eq!(digests(one, &keys), before);
 }
 
+/// While a list of 100 MB moves, no part of the keyspace is locked for long on either node, as the nodes themselves count.
+#[test]
+fn no_lock_is_held_while_a_large_list_moves() {
+    const ELEMENTS: usize = 100_000;
+    let debug: &[(&str, &str)] = &[("enable-debug-command", "yes")];
+    let nodes = cluster("moves-large", &[debug, debug]);
+    let element = "x".repeat(1000);
+    let mut words = vec!["RPUSH", "{a}list"];
+    words.resize(2 + 1000, &element);
+    let fill = request(&words).repeat(ELEMENTS / 1000);
+    let mut link = nodes[0].connect();
+    link.write_all(&fill).unwrap();
+    until("the list is there", || nodes[0].says("LLEN {a}list", &ELEMENTS.to_string()));
+    let before = digests(&nodes[0], &["{a}list".to_owned()]);
+    nodes.iter().for_each(|node| assert_eq!(node.ask("DEBUG LOCKS RESET").text(), "OK"));
+    let began = Instant::now();
+    let reply = nodes[0].ask(&format!("CLUSTER MIGRATESLOTS SLOTSRANGE {SLOT} {SLOT} NODE {}", nodes[1].id()));
+    assert_eq!(reply.text(), "OK");
+    wait_for(&nodes[0], "state success");
+    wait_for(&nodes[1], "state success");
+    let took = began.elapsed();
+    let held: Vec<u128> = nodes.iter().map(|node| node.ask("DEBUG LOCKS").text().parse().unwrap()).collect();
+    println!(
+        "a list of 100 MB moved in {} ms; the longest locks of source and target, in µs: {held:?}",
+        took.as_millis()
+    );
+    // A lock that is held for the whole value is held for most of that time.
+    assert!(held.iter().all(|held| (1..took.as_micros() / 4).contains(held)), "{held:?} µs of {took:?}");
+    assert_eq!(digests(&nodes[1], &["{a}list".to_owned()]), before);
+}
+
 /// Slots come back while the source still removes their old keys; the new keys stay.
 #[test]
 fn slots_move_there_and_back_at_once() {

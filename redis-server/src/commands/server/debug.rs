@@ -12,7 +12,7 @@ use crate::commands::help::help;
 use crate::config::{Caller, settings};
 use crate::exec::Event;
 use crate::exec::core::Ctx;
-use crate::keyspace::{Entry, StrRef, Value, ValueRef};
+use crate::keyspace::{self, Entry, StrRef, Value, ValueRef};
 use crate::persistence::rdb;
 use crate::protocol::error::{Error, shown};
 use crate::threads;
@@ -64,6 +64,14 @@ fn debug(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
             cx.reply.ok();
         }
         (b"listpack", 3) => describe(cx, args, "Listpack", "listpack")?,
+        (b"locks", 2) => match keyspace::longest_hold() {
+            Some(held) => cx.reply.int(held.as_micros() as i64),
+            None => return Err(Error::Static("ERR Only builds with the feature lock-times measure locks")),
+        },
+        (b"locks", 3) if args.is(2, "reset") => {
+            keyspace::forget_holds();
+            cx.reply.ok();
+        }
         (b"log", 3) => {
             tracing::warn!("DEBUG LOG: {}", String::from_utf8_lossy(args.at(2)));
             cx.reply.ok();
@@ -148,13 +156,14 @@ fn locks(args: Args<'_>) -> Footprint {
 
 /// Whether it has to do with keys; the others are answered at once, also while data is loaded.
 fn looks_at_data(args: Args<'_>) -> bool {
-    const OTHERS: [&str; 10] = [
+    const OTHERS: [&str; 11] = [
         "aof-flush-sleep",
         "clusterlink",
         "drop-cluster-packet-filter",
         "error",
         "help",
         "leak",
+        "locks",
         "log",
         "pause-cron",
         "set-active-expire",
@@ -436,6 +445,8 @@ const HELP: &[&str] = &[
     "    Whether the value at <key> is a listpack.",
     "LOADAOF",
     "    Load the AOF files in the place of all data.",
+    "LOCKS [RESET]",
+    "    For how many microseconds a part of the keyspace was locked at most (builds with the feature lock-times).",
     "LOG <message>",
     "    Write <message> to the server log.",
     "OBJECT <key>",
