@@ -5,7 +5,7 @@ use std::pin::{Pin, pin};
 use std::sync::atomic::Ordering::Relaxed;
 use std::task::{Context, Poll, ready};
 
-use bytes::{Buf as _, BytesMut};
+use bytes::{Buf as _, BufMut as _, BytesMut};
 use tokio::io::{AsyncRead, AsyncReadExt as _, ReadBuf};
 
 use super::conn::{Conn, Progress, TURN_INPUT};
@@ -22,6 +22,11 @@ const MIN_READ: usize = 1024;
 const SMALL_PART: usize = 4;
 /// Room for more is this many times what has come, from [`MAX_TAIL`] on: then hardly anything is copied when the buffer grows.
 const ROOM_GROWTH: usize = 16;
+/// Bytes of an argument that have come from which on there is room for all of it. At most [`ROOM_GROWTH`] times as many are copied
+/// then; to copy much more takes longer than other clients should wait.
+const ROOM_FOR_ALL: usize = 256 * 1024;
+/// Bytes that are read at once: more takes longer than other clients should wait.
+const MAX_READ: usize = 1024 * 1024;
 
 impl Conn {
     /// [`Conn::read_input`], counted.
@@ -73,7 +78,7 @@ impl Conn {
         let missing = self.missing();
         let least = missing.map_or(MIN_READ, |missing| missing.clamp(1, MIN_READ));
         if self.input.capacity() - self.input.len() >= least {
-            return pin!(self.stream.read_buf(&mut self.input)).poll(cx);
+            return pin!(self.stream.read_buf(&mut (&mut self.input).limit(MAX_READ))).poll(cx);
         }
         let most = missing.map_or(usize::MAX, |missing| missing.max(1)).min(scratch.input.len());
         let mut buf = ReadBuf::new(&mut scratch.input[..most]);
@@ -93,12 +98,16 @@ impl Conn {
     }
 
     /// Reserves room for `fresh` bytes and for the missing part of an argument whose length is known. The argument is
-    /// then received in its final place. The reserve is limited to a multiple of the bytes that have arrived, because a
-    /// client can announce any length.
+    /// then received in its final place. The reserve is limited to a multiple of the bytes that have arrived, until they
+    /// are [many](ROOM_FOR_ALL): a client can announce any length.
     fn make_room(&mut self, fresh: usize) {
         let (len, missing) = (self.input.len(), self.missing());
         let come = len + fresh;
-        let most = if come < MAX_TAIL { fresh } else { come.saturating_mul(ROOM_GROWTH) };
+        let most = match come {
+            ..MAX_TAIL => fresh,
+            MAX_TAIL..ROOM_FOR_ALL => come * ROOM_GROWTH,
+            ROOM_FOR_ALL.. => usize::MAX,
+        };
         let room = missing.unwrap_or(0).min(most).max(fresh);
         if missing.is_some() && room >= len / SMALL_PART {
             // The usual growth would double the buffer, and the argument needs no more than this.
