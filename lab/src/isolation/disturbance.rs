@@ -33,7 +33,7 @@ const DIMENSIONS: usize = 32;
 /// Most bytes that are sent before their replies are read.
 const PIPE_PIECE: usize = 256 * 1024;
 
-pub(super) static ALL: [Disturbance; 26] = [
+pub(super) static ALL: [Disturbance; 27] = [
     row(
         "nobody",
         1,
@@ -102,6 +102,9 @@ pub(super) static ALL: [Disturbance; 26] = [
     row("SET over a string of 512 MB", 512 * MIB, nothing, |client, size, _| {
         string(client, size)?;
         client.ask(&["SET", "string", "x"])
+    }),
+    row("HSET of a value of 100 MB", 100 * MIB, nothing, |client, size, _| {
+        client.pipeline(&request(&[b"HSET", b"hash", b"field", &vec![b'x'; size]]), 1)
     }),
     row("GET of a string of 512 MB", 512 * MIB, string, |client, _, _| client.ask(&["GET", "string"])),
     row("GETs of a string of 100 MB", 100 * MIB, string, |client, _, _| {
