@@ -142,9 +142,14 @@ impl<'a> Args<'a> {
     pub fn bytes(self, index: usize) -> Bytes {
         let arg = self.at(index);
         match self.owner {
-            Some(owner) if arg.len() >= SHARE_MIN && owner.len() < arg.len() * 2 => owner.slice_ref(arg),
+            Some(owner) if self.takes_over(arg.len()) => owner.slice_ref(arg),
             _ => Bytes::copy_from_slice(arg),
         }
+    }
+
+    /// Whether an argument of so many bytes is shared with the input, which has little else.
+    pub fn takes_over(self, len: usize) -> bool {
+        self.owner.is_some_and(|owner| len >= SHARE_MIN && owner.len() < len * 2)
     }
 
     /// Whether argument `index` is `word`, in any case of letters.
@@ -170,39 +175,56 @@ impl<'a> Args<'a> {
         number::parse_f64(self.at(index)).ok_or(Error::NotFloat)
     }
 
-    /// A copy that owns its bytes.
+    /// The same arguments, which own their bytes: a copy, or the input where it is large.
     pub fn to_owned(self) -> OwnedArgs {
-        let mut owned = OwnedArgs { bytes: Vec::with_capacity(self.iter().map(<[u8]>::len).sum()), spans: Vec::new() };
-        owned.spans.extend(self.iter().map(|arg| {
-            let start = owned.bytes.len() as u32;
-            owned.bytes.extend_from_slice(arg);
-            Span { start, len: arg.len() as u32 }
-        }));
+        if let Some(input) = self.large_input() {
+            return OwnedArgs { input: Some(input.clone()), spans: self.spans.to_vec(), ..OwnedArgs::default() };
+        }
+        let len = self.iter().map(<[u8]>::len).sum();
+        let mut owned = OwnedArgs { bytes: Vec::with_capacity(len), ..OwnedArgs::default() };
+        self.iter().for_each(|arg| owned.push(arg));
         owned
+    }
+
+    /// The input, if the arguments are large and most of it.
+    fn large_input(self) -> Option<&'a Bytes> {
+        self.owner.filter(|_| self.takes_over(self.extent()))
     }
 }
 
 /// Arguments that own their bytes: queued by MULTI, or parked by a blocking command.
 #[derive(Clone, Debug, Default)]
 pub struct OwnedArgs {
+    /// Where they stand, unless in `input`.
     bytes: Vec<u8>,
+    /// The input that they came with, where that is large.
+    input: Option<Bytes>,
     spans: Vec<Span>,
 }
 
 impl OwnedArgs {
     /// The arguments.
     pub fn args(&self) -> Args<'_> {
-        Args::new(&self.bytes, &self.spans)
+        match &self.input {
+            Some(input) => Args::shared(input, &self.spans),
+            None => Args::new(&self.bytes, &self.spans),
+        }
     }
 
     /// Bytes that they take.
     pub fn memory(&self) -> usize {
-        self.bytes.capacity() + self.spans.capacity() * size_of::<Span>()
+        let input = self.input.as_ref().map_or(0, Bytes::len);
+        input + self.bytes.capacity() + self.spans.capacity() * size_of::<Span>()
     }
 
-    /// Becomes a copy of other arguments, in the room that is there.
+    /// Becomes the same as other arguments: a copy in the room that is there, or their input where it is large.
     pub fn copy_from(&mut self, args: Args<'_>) {
         self.clear();
+        if let Some(input) = args.large_input() {
+            self.input = Some(input.clone());
+            self.spans.extend_from_slice(args.spans);
+            return;
+        }
         // A request's arguments lie one behind the other with a few bytes between them: one copy takes them all.
         let start = args.spans.iter().map(|span| span.start).min().unwrap_or(0);
         let end = args.spans.iter().map(|span| span.start + span.len).max().unwrap_or(0);
@@ -213,6 +235,7 @@ impl OwnedArgs {
     /// Forgets everything; keeps the room, unless it has become very large.
     pub fn clear(&mut self) {
         const KEPT: usize = 64 * 1024;
+        self.input = None;
         self.bytes.clear();
         self.bytes.shrink_to(KEPT);
         self.spans.clear();
@@ -223,18 +246,27 @@ impl OwnedArgs {
     /// Lua's can have arguments.
     pub fn has_room_for(&self, len: usize) -> bool {
         const NUMBERS: usize = 1 << 20;
-        self.bytes.len() + len <= MAX_REQUEST - NUMBERS
+        self.input.as_ref().map_or(self.bytes.len(), Bytes::len) + len <= MAX_REQUEST - NUMBERS
+    }
+
+    /// Takes the arguments out of their input: they are about to change.
+    fn leave_input(&mut self) {
+        if let Some(input) = self.input.take() {
+            self.bytes = input.into();
+        }
     }
 
     /// Appends an argument.
     #[inline]
     pub fn push(&mut self, arg: &[u8]) {
+        self.leave_input();
         self.spans.push(Span { start: self.bytes.len() as u32, len: arg.len() as u32 });
         self.bytes.extend_from_slice(arg);
     }
 
     /// Replaces argument `index`.
     pub fn replace(&mut self, index: usize, value: &[u8]) {
+        self.leave_input();
         self.spans[index] = Span { start: self.bytes.len() as u32, len: value.len() as u32 };
         self.bytes.extend_from_slice(value);
     }
@@ -245,5 +277,35 @@ impl<'a> FromIterator<&'a [u8]> for OwnedArgs {
         let mut owned = Self::default();
         words.into_iter().for_each(|word| owned.push(word));
         owned
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn large_arguments_stay_in_their_input_until_they_change() {
+        let value = "v".repeat(SHARE_MIN);
+        let input = Bytes::from(format!("SET k {value}"));
+        let spans = [(0, 3), (4, 1), (6, SHARE_MIN as u32)].map(|(start, len)| Span { start, len });
+        let words = |owned: &OwnedArgs| owned.args().iter().map(<[u8]>::to_vec).collect::<Vec<_>>();
+        let expected = vec![b"SET".to_vec(), b"k".to_vec(), value.clone().into_bytes()];
+        let mut copied = OwnedArgs::from_iter([&b"GET"[..], b"x"]);
+        copied.copy_from(Args::shared(&input, &spans));
+        let mut owned = Args::shared(&input, &spans).to_owned();
+        for owned in [&owned, &copied] {
+            assert_eq!(words(owned), expected);
+            assert_eq!(owned.args().at(2).as_ptr(), input[6..].as_ptr(), "it is not copied");
+            assert!(owned.args().takes_over(SHARE_MIN) && owned.memory() >= input.len());
+        }
+        owned.replace(1, b"other");
+        owned.push(b"NX");
+        assert_eq!(words(&owned), [&expected[..1], &[b"other".to_vec()], &expected[2..], &[b"NX".to_vec()]].concat());
+        assert_eq!(words(&copied), expected);
+        copied.clear();
+        assert!(copied.args().is_empty() && copied.memory() < SHARE_MIN);
+        // Of an input that is mostly something else, they are a copy.
+        assert_ne!(Args::shared(&input, &spans[..2]).to_owned().args().at(1).as_ptr(), input[4..].as_ptr());
     }
 }

@@ -16,4 +16,4 @@ pub use registry::{MAX_ROWS, Recent, Registry, Row, Slot, index};
 pub use role::Role;
 pub(crate) use row::{BATCH_ARGS, NO_BATCH};
 pub use row::{Command, DatabasePositions, Footprint, KeyPositions, KeyUses, Reach, Result};
-pub use weight::Weight;
+pub use weight::{STRING_UNIT, Weight};

@@ -86,6 +86,10 @@ pub struct Command {
     /// With how many arguments, at least and at most, calls may run under the same locks as their neighbours in a pipeline,
     /// which have one key and little work; an empty range where they may not.
     pub batch: (u16, u16),
+    /// Calls beyond `batch` may run under the locks of their neighbours, too, where their [`Weight::Of`] is little.
+    pub batches_if_light: bool,
+    /// Whether a large argument becomes the value without a copy.
+    pub takes_over: bool,
     /// How much work a call is likely to be.
     pub weight: Weight,
     /// In a cluster, other nodes do a part of each call first.
@@ -100,10 +104,17 @@ pub(crate) const BATCH_ARGS: u16 = 64;
 pub(crate) const NO_BATCH: (u16, u16) = (1, 0);
 
 impl Command {
-    /// Whether a call of so many arguments is accepted, and may run under the same locks as its neighbours.
+    /// Whether a call of so many arguments is accepted, and may run under the same locks as its neighbours, whatever it meets.
     #[inline]
-    pub const fn batches(&self, args: usize) -> bool {
+    pub const fn batches_anyway(&self, args: usize) -> bool {
         args >= self.batch.0 as usize && args <= self.batch.1 as usize
+    }
+
+    /// Whether a call of so many arguments may run under the same locks as its neighbours, if what it meets does not speak
+    /// against it.
+    #[inline]
+    pub fn batches(&self, args: usize) -> bool {
+        self.batches_anyway(args) || self.batches_if_light && self.accepts(args) && args <= BATCH_ARGS as usize
     }
 
     /// Whether `args` has an allowed number of arguments.

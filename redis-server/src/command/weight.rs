@@ -1,7 +1,7 @@
 //! How much work a call is likely to be, estimated before it runs.
 
 use super::args::Args;
-use crate::keyspace::{Entry, Key, ValueRef, View};
+use crate::keyspace::{Entry, Key, StrRef, ValueRef, View};
 
 /// The estimated work of a command's calls, besides that of reading their arguments.
 #[derive(Clone, Copy, Debug)]
@@ -12,12 +12,16 @@ pub enum Weight {
     Much,
     /// Much, whatever they meet, or little, as the function says of their arguments.
     MuchIf(fn(Args<'_>) -> bool),
+    /// As many elements as describe all clients.
+    Clients,
+    /// As many elements as there are channels with subscribers.
+    Channels,
     /// The number of elements to be examined, moved or freed. The function counts under the locks of the call.
     Of(fn(&View<'_>, Args<'_>) -> usize),
 }
 
 /// Bytes of a string that take as long as one element of a collection.
-const STRING_UNIT: usize = 512;
+pub const STRING_UNIT: usize = 512;
 
 /// Elements of a value.
 fn size(entry: &Entry) -> usize {
@@ -100,6 +104,16 @@ pub fn unread(view: &View<'_>, args: Args<'_>) -> usize {
 /// Bytes of the arguments, in elements.
 pub fn payload(_: &View<'_>, args: Args<'_>) -> usize {
     args.iter().map(<[u8]>::len).sum::<usize>() / STRING_UNIT
+}
+
+/// Of the first key's string, the bytes to be filled or copied so that it becomes as long as `len` says of the present length, in
+/// elements.
+pub fn filling(view: &View<'_>, args: Args<'_>, len: impl FnOnce(usize) -> Option<u64>) -> usize {
+    let Some(key) = args.keys().first() else { return 0 };
+    let entry = view.stored(key);
+    let old = entry.and_then(Entry::string).map_or(0, StrRef::len);
+    let Some(len) = len(old).and_then(|len| usize::try_from(len).ok()) else { return 0 };
+    entry.map_or(len, |entry| entry.bytes_to_fill(len)) / STRING_UNIT
 }
 
 /// All elements of all keys, and the arguments.

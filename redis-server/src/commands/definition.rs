@@ -5,7 +5,7 @@ use crate::command::{
     Result, Role, Weight,
 };
 use crate::exec::core::{Ctx, Handler};
-use crate::keyspace::Access;
+use crate::keyspace::{Access, View};
 use crate::protocol::error::Error;
 
 /// A command, and what runs when it is called.
@@ -59,6 +59,8 @@ pub const fn cmd(
         } else {
             NO_BATCH
         },
+        batches_if_light: false,
+        takes_over: false,
         weight: Weight::Little,
         gathers: false,
         role: Role::Plain,
@@ -129,6 +131,20 @@ impl Definition {
     pub const fn batched(mut self) -> Self {
         assert!(self.command.only_key != 0, "a window locks one key per command");
         self.command.batch = batch(self.command.arity, BATCH_ARGS);
+        self
+    }
+
+    /// The same row, whose calls run under the same locks as their neighbours unless `weight` of them is much.
+    pub const fn batched_if_light(mut self, weight: fn(&View<'_>, Args<'_>) -> usize) -> Self {
+        assert!(self.command.only_key != 0, "a window locks one key per command");
+        self.command.batch = NO_BATCH;
+        self.command.batches_if_light = true;
+        self.weighs(Weight::Of(weight))
+    }
+
+    /// The same row, which takes a large argument over as its value.
+    pub const fn takes_over(mut self) -> Self {
+        self.command.takes_over = true;
         self
     }
 

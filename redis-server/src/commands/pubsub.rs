@@ -9,7 +9,7 @@ use indexmap::IndexSet;
 
 use crate::clients::output_limit::post;
 use crate::clients::pubsub::Kind;
-use crate::command::{Args, Begin, Categories, Find, Flags, KeySpec, Result, Role, Use};
+use crate::command::{Args, Begin, Categories, Find, Flags, KeySpec, Result, Role, Use, Weight};
 use crate::commands::definition::{Definition, Family, cmd, container, sub};
 use crate::exec::core::Ctx;
 use crate::keyspace::Access;
@@ -221,11 +221,11 @@ const fn shard_channels(last: i8) -> KeySpec {
 
 #[rustfmt::skip]
 const PUBSUB_SUBCOMMANDS: &[Definition] = &[
-    sub("channels",      -2, channels,      PUBSUB,   &[]),
+    sub("channels",      -2, channels,      PUBSUB,   &[]).weighs(Weight::Channels),
     sub("help",           2, help,          ANY_TIME, &[]),
     sub("numpat",         2, numpat,        PUBSUB,   &[]),
     sub("numsub",        -2, numsub,        PUBSUB,   &[]),
-    sub("shardchannels", -2, channels,      PUBSUB,   &[]),
+    sub("shardchannels", -2, channels,      PUBSUB,   &[]).weighs(Weight::Channels),
     sub("shardnumsub",   -2, numsub,        PUBSUB,   &[]),
 ];
 

@@ -38,6 +38,11 @@ impl Buffer {
         InReply::Buffer(Arc::clone(&self.0)).share()
     }
 
+    /// True if the bytes can be changed, and grow to `len`, without a copy of them all.
+    pub(super) fn holds(&self, len: usize) -> bool {
+        !self.is_shared() && len <= self.0.capacity()
+    }
+
     /// True if a reply shares the bytes.
     pub(super) fn is_shared(&self) -> bool {
         Arc::strong_count(&self.0) > 1

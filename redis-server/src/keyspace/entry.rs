@@ -311,6 +311,17 @@ impl Entry {
         Some(buffer)
     }
 
+    /// Bytes that [`bytes_mut`](Self::bytes_mut) or [`append`](Self::append) writes or copies to make a string `len` bytes
+    /// long, without those that the caller writes. 0 for a collection.
+    pub fn bytes_to_fill(&self, len: usize) -> usize {
+        let Some(old) = self.string().map(StrRef::len) else { return 0 };
+        match self.object() {
+            Some(Object::Buffer(buffer)) if buffer.holds(len) => len.saturating_sub(old),
+            None if len <= old => 0,
+            _ => len.max(old),
+        }
+    }
+
     /// Appends to a string and returns the new length; it is `raw` from now on. `None` for a collection.
     pub fn append(&mut self, tail: &[u8]) -> Option<usize> {
         let old = self.string()?.len();
@@ -640,6 +651,21 @@ mod tests {
 
     fn encoding(entry: &Entry) -> &'static str {
         entry.value().encoding()
+    }
+
+    #[test]
+    fn bytes_are_filled_or_copied_only_where_there_is_no_room() {
+        let mut entry = Entry::new(b"key", Value::Bytes(b"short"), None);
+        assert_eq!((entry.bytes_to_fill(5), entry.bytes_to_fill(5000)), (0, 5000));
+        entry.bytes_mut(5000).unwrap();
+        assert_eq!(entry.bytes_to_fill(5000), 0);
+        assert_eq!(entry.bytes_to_fill(6000), 6000, "it is copied to where there is room");
+        entry.bytes_mut(6000).unwrap();
+        assert_eq!(entry.bytes_to_fill(6001), 1, "twice 5,000 bytes have room");
+        let reply = entry.string().map(|string| string.share());
+        assert_eq!(entry.bytes_to_fill(10), 6000, "a reply holds the bytes");
+        drop(reply);
+        assert_eq!(entry.bytes_to_fill(10), 0);
     }
 
     #[test]

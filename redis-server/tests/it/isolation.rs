@@ -373,6 +373,130 @@ fn cheap_commands_on_large_values_stay_on_workers() {
     assert_eq!(threads(), before + 1, "one thread is enough for calls one after the other");
 }
 
+/// A string that is to become megabytes longer, or to be copied, is made so beside the worker, alone and among others in a
+/// pipeline.
+#[test]
+fn strings_grow_much_beside_the_workers() {
+    const LEN: usize = 3_000_000;
+    let text = "t".repeat(LEN);
+    let (setrange, setbit, bitfield) = (
+        format!("SETRANGE k {} x", LEN - 1),
+        format!("SETBIT k {} 1", LEN * 8 - 1),
+        format!("BITFIELD k SET u8 #{} 7", LEN - 1),
+    );
+    let (set, append) = (format!("SET k {text}"), format!("APPEND k {text}"));
+    let grow = [
+        ("", &*setrange),
+        ("", &setbit),
+        ("", &bitfield),
+        ("SET k t", &append),
+        (&set, "SETRANGE k 0 x"),
+        (&set, "SETBIT k 0 1"),
+    ];
+    for (before, line) in grow {
+        for is_pipelined in [false, true] {
+            let server = Server::with(&[("workers", "1")]);
+            let mut client = server.connect();
+            for line in
+                [before, "SETBIT short 1000 1", "APPEND short s", "SETRANGE short 500 s", "BITFIELD short SET u8 100 1"]
+            {
+                client.ask(if line.is_empty() { "PING" } else { line });
+            }
+            let threads = || server.instance.stats.workers().len();
+            let on_workers = threads();
+            let words: Vec<&str> = line.split(' ').collect();
+            let among: &[&[&str]] =
+                &[&["SET", "a", "1"], &["APPEND", "a", "2"], &words, &["APPEND", "a", "3"], &["GET", "a"]];
+            let sent = if is_pipelined { among } else { &among[2..3] };
+            client.stream.write_all(&sent.iter().map(|words| request(words)).collect::<Vec<_>>().concat()).unwrap();
+            let replies: Vec<_> = sent.iter().map(|_| client.reply()).collect();
+            if is_pipelined {
+                assert_eq!(
+                    (&replies[0], &replies[1], &replies[3]),
+                    (&ok(), &Value::Int(2), &Value::Int(3)),
+                    "{line:.30}"
+                );
+                assert_eq!(replies[4], bulk("123"));
+            }
+            assert_eq!(threads(), on_workers + 1, "{line:.30}");
+            let Value::Int(len) = client.ask("STRLEN k") else { panic!("a length") };
+            assert!(len as usize >= LEN, "{line:.30}: {len}");
+        }
+    }
+}
+
+/// A large argument is copied beside the worker, in a transaction, too, unless it becomes the value as it came.
+#[test]
+fn large_arguments_are_copied_beside_the_workers() {
+    let text = "t".repeat(3_000_000);
+    for (words, is_slow) in [
+        (&["HSET", "h", "f", &text][..], true),
+        (&["RPUSH", "l", &text], true),
+        (&["ECHO", &text], true),
+        (&["MSET", "a", &text, "b", &text, "c", &text], true),
+        (&["SET", "s", &text], false),
+        (&["SETEX", "s", "100", &text], false),
+        (&["MSET", "a", "1", "b", &text], false),
+        (&["APPEND", "new", &text], false),
+    ] {
+        for is_queued in [false, true] {
+            let server = Server::with(&[("workers", "1")]);
+            let mut client = server.connect();
+            let threads = || server.instance.stats.workers().len();
+            let on_workers = threads();
+            if is_queued {
+                client.ask("MULTI");
+            }
+            client.send(words);
+            let reply = client.reply();
+            let reply = if is_queued { client.ask("EXEC") } else { reply };
+            assert!(!matches!(reply, Value::Error(_)), "{} {is_queued}: {reply:?}", words[0]);
+            assert_eq!(threads() > on_workers, is_slow, "{} {} {is_queued}", words[0], words[1].len());
+            let held = format!(
+                "{:?}",
+                [client.ask("STRLEN s"), client.ask("HSTRLEN h f"), client.ask("STRLEN b"), client.ask("STRLEN new")]
+            );
+            assert!(["ECHO", "RPUSH"].contains(&words[0]) || held.contains("3000000"), "{held}");
+        }
+    }
+}
+
+/// Long lists of clients and channels are made beside the workers, and are right.
+#[test]
+fn lists_of_many_clients_and_channels_are_made_beside_the_workers() {
+    const CLIENTS: usize = 70;
+    let server = Server::with(&[("workers", "1")]);
+    let mut client = server.connect();
+    let threads = || server.instance.stats.workers().len();
+    let on_workers = threads();
+    let lines = |value: Value| {
+        let Value::Bulk(text) = value else { panic!("a list") };
+        text.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()).count()
+    };
+    assert_eq!((lines(client.ask("CLIENT LIST")), client.ask("PUBSUB CHANNELS")), (1, Value::Array(vec![])));
+    assert_eq!(threads(), on_workers);
+    let mut others: Vec<_> = (1..CLIENTS).map(|_| server.connect()).collect();
+    assert_eq!(lines(client.ask("CLIENT LIST")), CLIENTS);
+    assert_eq!(threads(), on_workers + 1);
+    let server = Server::with(&[("workers", "1")]);
+    let threads = || server.instance.stats.workers().len();
+    let on_workers = threads();
+    let [mut client, mut subscriber] = [(); 2].map(|()| server.connect());
+    let names: Vec<String> = (0..3000).map(|number| format!("channel:{number}")).collect();
+    for some in names.chunks(1000) {
+        subscriber.send(&["SUBSCRIBE"].into_iter().chain(some.iter().map(String::as_str)).collect::<Vec<_>>());
+        some.iter().for_each(|_| drop(subscriber.reply()));
+    }
+    assert_eq!(threads(), on_workers);
+    let Value::Array(mut found) = client.ask("PUBSUB CHANNELS") else { panic!("a list") };
+    assert_eq!(threads(), on_workers + 1);
+    found.sort_by_key(Value::text);
+    let mut expected: Vec<_> = names.iter().map(|name| bulk(name)).collect();
+    expected.sort_by_key(Value::text);
+    assert!(found == expected);
+    others.clear();
+}
+
 /// That is what it is for: those who watch a server see it as one that answers nobody.
 #[test]
 fn debug_sleep_stops_all_clients() {

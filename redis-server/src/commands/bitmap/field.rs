@@ -2,10 +2,11 @@
 
 use smallvec::SmallVec;
 
-use super::{EMPTY, bit_offset, bits};
-use crate::command::{Args, Result};
+use super::{EMPTY, bit_offset, bits, max_len};
+use crate::command::{Args, Result, weight};
 use crate::exec::Event;
 use crate::exec::core::Ctx;
+use crate::keyspace::View;
 use crate::protocol::error::Error;
 use crate::protocol::{Reply, number};
 
@@ -42,9 +43,17 @@ struct Operation {
 
 type Operations = SmallVec<[Operation; 8]>;
 
+/// The work of BITFIELD.
+pub(super) fn bitfield_weight(view: &View<'_>, args: Args<'_>) -> usize {
+    weight::filling(view, args, |_| {
+        let operations = parse(u64::MAX, args).ok()?;
+        operations.iter().filter(|operation| operation.writes()).map(|operation| operation.end_byte() as u64).max()
+    })
+}
+
 /// `BITFIELD key [GET type offset | [OVERFLOW <WRAP | SAT | FAIL>] <SET type offset value | INCRBY type offset n>] …`
 pub(super) fn bitfield(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
-    let operations = parse(cx, args)?;
+    let operations = parse(max_len(cx), args)?;
     let key = args.key(0);
     // A GET alone makes no key.
     let len = operations.iter().filter(|operation| operation.writes()).map(Operation::end_byte).max();
@@ -64,7 +73,7 @@ pub(super) fn bitfield(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
 
 /// `BITFIELD_RO key [GET type offset …]`
 pub(super) fn bitfield_ro(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
-    let operations = parse(cx, args)?;
+    let operations = parse(max_len(cx), args)?;
     if operations.iter().any(Operation::writes) {
         return Err(Error::Static("ERR BITFIELD_RO only supports the GET subcommand"));
     }
@@ -82,7 +91,7 @@ fn read_only(cx: &mut Ctx<'_>, args: Args<'_>, operations: &Operations) -> Resul
     Ok(())
 }
 
-fn parse(cx: &Ctx<'_>, args: Args<'_>) -> Result<Operations> {
+fn parse(max_len: u64, args: Args<'_>) -> Result<Operations> {
     let mut operations = Operations::new();
     let mut overflow = Overflow::Wrap;
     let mut at = 2;
@@ -101,7 +110,7 @@ fn parse(cx: &Ctx<'_>, args: Args<'_>) -> Result<Operations> {
             return Err(Error::Syntax);
         };
         let kind = Type::parse(args.at(at + 1))?;
-        let offset = bit_offset(cx, args.at(at + 2), Some(kind.width.into()))?;
+        let offset = bit_offset(max_len, args.at(at + 2), Some(kind.width.into()))?;
         let action = match words {
             2 => Action::Get,
             _ if args.is(at, "SET") => Action::Set(args.int(at + 3)?),

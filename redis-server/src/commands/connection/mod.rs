@@ -6,7 +6,7 @@ mod filters;
 mod hello;
 mod tracking;
 
-use crate::command::{Args, Categories, DatabasePositions, Flags, Reach, Result, Role};
+use crate::command::{Args, Categories, DatabasePositions, Flags, Reach, Result, Role, Weight};
 use crate::commands::definition::{Definition, Family, cmd, container, sub};
 use crate::exec::core::Ctx;
 use crate::protocol::error::Error;
@@ -79,7 +79,7 @@ const CLIENT: &[Definition] = &[
     sub("import-source", 3, client::import_source, OWN,    &[]),
     sub("info",         2, clients::info,        OWN,      &[]).tips(VARIES),
     sub("kill",        -3, clients::kill,        ADMIN,    &[]),
-    sub("list",        -2, clients::list,        ADMIN,    &[]).tips(VARIES),
+    sub("list",        -2, clients::list,        ADMIN,    &[]).tips(VARIES).weighs(Weight::Clients),
     sub("no-evict",     3, client::no_evict,     ADMIN,    &[]),
     sub("no-touch",     3, client::no_touch,     OWN,      &[]),
     sub("pause",       -3, client::pause,        ADMIN,    &[]),

@@ -3,11 +3,18 @@
 use std::ops::Range;
 
 use super::{check_len, new_string};
-use crate::command::{Args, Result};
+use crate::command::{Args, Result, weight};
 use crate::exec::Event;
 use crate::exec::core::Ctx;
-use crate::keyspace::StrRef;
+use crate::keyspace::{StrRef, View};
 use crate::protocol::error::Error;
+
+/// The work of APPEND.
+pub(super) fn append_weight(view: &View<'_>, args: Args<'_>) -> usize {
+    let tail = args.at(2).len();
+    // A missing key takes a large value over as it is.
+    weight::filling(view, args, |old| (old > 0).then_some((old + tail) as u64))
+}
 
 /// APPEND key value
 pub(super) fn append(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
@@ -28,6 +35,13 @@ pub(super) fn append(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     cx.changed(key, Event::APPEND);
     cx.reply.count(len);
     Ok(())
+}
+
+/// The work of SETRANGE.
+pub(super) fn setrange_weight(view: &View<'_>, args: Args<'_>) -> usize {
+    let len = || u64::try_from(args.int(2).ok()?).ok()?.checked_add(args.at(3).len() as u64);
+    let is_nothing = args.at(3).is_empty();
+    weight::filling(view, args, |_| if is_nothing { None } else { len() })
 }
 
 /// SETRANGE key offset value

@@ -313,6 +313,11 @@ impl Instance {
         self.clients_map().values().cloned().collect()
     }
 
+    /// Number of clients.
+    pub fn clients_len(&self) -> usize {
+        self.clients_map().len()
+    }
+
     /// The client of this number.
     pub fn client(&self, id: u64) -> Option<Arc<ClientShared>> {
         self.clients_map().get(&id).cloned()

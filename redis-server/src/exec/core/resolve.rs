@@ -36,11 +36,12 @@ pub(crate) fn find(instance: &Instance, args: Args<'_>) -> Option<&'static Row> 
     }
 }
 
-/// The command that `args` name, if it runs under the same locks as its neighbours; of a server that has renamed none.
+/// The command that `args` name, if it runs under the same locks as its neighbours, whatever it meets; of a server that has
+/// renamed none.
 #[inline]
 pub(crate) fn find_batched(worker: &Worker, args: Args<'_>, recent: &mut Recent) -> Option<&'static Row> {
     let row = worker.instance.registry.lookup_call(args, recent)?;
-    row.command.batches(args.len()).then_some(row)
+    row.command.batches_anyway(args.len()).then_some(row)
 }
 
 /// The flags of a call: a script's own, where it has declared some.

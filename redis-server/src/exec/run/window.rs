@@ -5,7 +5,7 @@ use smallvec::SmallVec;
 
 use super::invoke::WINDOW;
 use crate::clients::client::{Client, ReplyMode};
-use crate::command::{Args, Row};
+use crate::command::{Args, Row, Weight};
 use crate::exec::core::{Call, Ctx, Ready, Worker};
 use crate::exec::run::admission::{self, refuse};
 use crate::exec::run::invoke::{
@@ -128,6 +128,12 @@ fn run_batch(worker: &Worker, client: &mut Client, calls: &[Call<'_>], reply: &m
     if calls.len() > 1 {
         db.prefetch(&mut keys);
     }
+    if calls[0].row.command.batches_if_light && worker.goes_on.get() {
+        calls = &calls[..light(&db, calls, &keys)];
+        if calls.is_empty() {
+            return Window::none();
+        }
+    }
     if worker.goes_on.get() && may_be_slow_to_change(worker) {
         calls = &calls
             [..keys.iter().take_while(|(key, access)| *access == Access::Read || !db.is_slow_to_change(key)).count()];
@@ -170,6 +176,16 @@ fn prepare(db: &mut View<'_>, worker: &Worker, client: &Client) {
     }
     // Where somebody else is alone, what is allowed meanwhile changes nothing.
     treat_expired(db, worker, client, worker.instance.exclusive.is_busy());
+}
+
+/// How many calls there are in front of the first that is much work.
+#[cold]
+fn light(db: &View<'_>, calls: &[Call<'_>], keys: &[(Key<'_>, Access)]) -> usize {
+    let is_light = |(call, (key, _)): &(&Call<'_>, &(Key<'_>, Access))| match call.row.command.weight {
+        Weight::Of(weight) => weight(db, call.args.with_keys(std::slice::from_ref(key))) <= slow::LIMIT,
+        _ => true,
+    };
+    calls.iter().zip(keys).take_while(is_light).count()
 }
 
 /// True while a snapshot walks through the data, or a reply holds a very large string.

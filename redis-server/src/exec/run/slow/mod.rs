@@ -11,7 +11,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use smallvec::SmallVec;
 
 use crate::clients::client::Client;
-use crate::command::{Args, Weight};
+use crate::clients::pubsub::Kind;
+use crate::command::{Args, Row, STRING_UNIT, Weight};
 use crate::exec::core::{Call, Ready, Worker};
 use crate::exec::gate::{self, Held, Marks};
 use crate::exec::run::{blocking, invoke};
@@ -20,22 +21,48 @@ use crate::keyspace::{Access, Database, Key, View};
 /// Elements, or arguments, above which a call is slow: some 100 µs of work, several times what the way to another thread
 /// and back costs.
 pub const LIMIT: usize = 2048;
+/// Elements that take as long as a client's line of CLIENT LIST.
+const CLIENT_UNIT: usize = 32;
 
-/// Whether a call is slow whatever it meets, or has that many arguments.
+/// Whether a call is slow whatever it meets, or has that many or such large arguments.
 pub fn is_slow(worker: &Worker, client: &Client, call: &Call<'_>) -> bool {
     let is_much = |weight: Weight, args: Args<'_>| match weight {
         Weight::Much => true,
         Weight::MuchIf(is_much) => is_much(args),
+        Weight::Clients => lists_many(worker, worker.instance.clients_len() * CLIENT_UNIT),
+        Weight::Channels => {
+            let pubsub = &worker.instance.pubsub;
+            lists_many(worker, pubsub.count(Kind::Channel).max(pubsub.count(Kind::Shard)))
+        }
         Weight::Little | Weight::Of(_) => false,
     };
     let queued = invoke::queue_of(std::slice::from_ref(call), client);
-    call.args.len() > LIMIT
+    size(call.row, call.args) > LIMIT
         || gathers(worker, call)
         || is_much(call.row.command.weight, call.args)
         || queued.is_some_and(|multi| {
-            let args: usize = multi.queue.iter().map(|(_, args)| args.args().len()).sum();
+            let args: usize = multi.queue.iter().map(|(row, args)| size(row, args.args())).sum();
             args > LIMIT || multi.queue.iter().any(|(row, args)| is_much(row.command.weight, args.args()))
         })
+}
+
+/// Whether a list of so many elements is slow. While data is loaded, no slow call runs, and lists are answered all the same.
+fn lists_many(worker: &Worker, elements: usize) -> bool {
+    elements > LIMIT && !worker.instance.exclusive.is_loading()
+}
+
+/// Arguments to be read, and the bytes of them to be copied, in elements.
+#[inline]
+fn size(row: &Row, args: Args<'_>) -> usize {
+    let extent = args.extent();
+    args.len() + if extent < STRING_UNIT { 0 } else { copied(row, args, extent) / STRING_UNIT }
+}
+
+/// Bytes of arguments that a call copies, of `extent` bytes: all, but for a value that is taken over as it came.
+fn copied(row: &Row, args: Args<'_>, extent: usize) -> usize {
+    let may_matter = row.command.takes_over && extent / STRING_UNIT > LIMIT;
+    let largest = if may_matter { args.iter().map(<[u8]>::len).max().unwrap_or(0) } else { 0 };
+    if args.takes_over(largest) { extent - largest } else { extent }
 }
 
 /// Returns true if other nodes of the cluster do a part of a call.
@@ -63,7 +90,7 @@ fn queue_meets_much(view: &View<'_>, client: &Client, call: &Call<'_>) -> bool {
             let is_here = keys.iter().all(|key| view.is_locked(key));
             if is_here { weight(view, args.args().with_keys(&keys)) } else { 0 }
         }
-        Weight::Little | Weight::Much | Weight::MuchIf(_) => 0,
+        Weight::Little | Weight::Much | Weight::MuchIf(_) | Weight::Clients | Weight::Channels => 0,
     });
     weight.fold(0, usize::saturating_add) > LIMIT
 }
