@@ -290,7 +290,7 @@ mod tests {
         let input = Bytes::from(format!("SET k {value}"));
         let spans = [(0, 3), (4, 1), (6, SHARE_MIN as u32)].map(|(start, len)| Span { start, len });
         let words = |owned: &OwnedArgs| owned.args().iter().map(<[u8]>::to_vec).collect::<Vec<_>>();
-        let expected = vec![b"SET".to_vec(), b"k".to_vec(), value.clone().into_bytes()];
+        let expected = vec![b"SET".to_vec(), b"k".to_vec(), value.into_bytes()];
         let mut copied = OwnedArgs::from_iter([&b"GET"[..], b"x"]);
         copied.copy_from(Args::shared(&input, &spans));
         let mut owned = Args::shared(&input, &spans).to_owned();

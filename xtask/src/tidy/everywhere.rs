@@ -73,6 +73,8 @@ const MAY_FETCH: &[&str] = &[
     // Threads that wait for one another, for the disk, and for other servers; which of it may be asynchronous has a rule of its own.
     "redis-server/src/exec/",
     "redis-server/src/runtime/",
+    // For how long locks are held, where a build measures that.
+    "redis-server/src/keyspace/held.rs",
     // The pause before a thread's work begins again.
     "redis-server/src/threads.rs",
     // Long work is compressed on threads for that.

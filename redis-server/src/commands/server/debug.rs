@@ -22,16 +22,18 @@ const MAX_SLEEP: f64 = 3600.0;
 /// Largest value that `DEBUG POPULATE` makes.
 const MAX_POPULATE_VALUE: usize = 512 * 1024 * 1024;
 
+const NOT_ALLOWED: Error = Error::Static(
+    "ERR DEBUG command not allowed. If the enable-debug-command option is set to \"local\", \
+     you can run it from a local connection, otherwise you need to set this option in the \
+     configuration file, and then restart the server.",
+);
+
 /// `DEBUG subcommand [argument …]`
 ///
 /// Holds every lock: while it sleeps nobody else gets on, as in a server with one thread.
 fn debug(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     if !is_allowed(cx) {
-        return Err(Error::Static(
-            "ERR DEBUG command not allowed. If the enable-debug-command option is set to \"local\", \
-             you can run it from a local connection, otherwise you need to set this option in the \
-             configuration file, and then restart the server.",
-        ));
+        return Err(NOT_ALLOWED);
     }
     let name = args.at(1).to_ascii_lowercase();
     match (name.as_slice(), args.len()) {
@@ -64,14 +66,7 @@ fn debug(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
             cx.reply.ok();
         }
         (b"listpack", 3) => describe(cx, args, "Listpack", "listpack")?,
-        (b"locks", 2) => match keyspace::longest_hold() {
-            Some(held) => cx.reply.int(held.as_micros() as i64),
-            None => return Err(Error::Static("ERR Only builds with the feature lock-times measure locks")),
-        },
-        (b"locks", 3) if args.is(2, "reset") => {
-            keyspace::forget_holds();
-            cx.reply.ok();
-        }
+        (b"locks", 2 | 3) => lock_times(cx, args)?,
         (b"log", 3) => {
             tracing::warn!("DEBUG LOG: {}", String::from_utf8_lossy(args.at(2)));
             cx.reply.ok();
@@ -102,6 +97,21 @@ fn debug(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
             cx.reply.ok();
         }
         _ => return Err(Error::subcommand_syntax(args)),
+    }
+    Ok(())
+}
+
+/// `DEBUG LOCKS [RESET]`: for how many microseconds a lock of the keyspace was held at most.
+fn lock_times(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
+    let longest = keyspace::longest_hold();
+    let longest = longest.ok_or(Error::Static("ERR Only builds with the feature lock-times measure locks"))?;
+    match args.get(2) {
+        None => cx.reply.int(longest.as_micros() as i64),
+        Some(word) if word.eq_ignore_ascii_case(b"reset") => {
+            keyspace::forget_holds();
+            cx.reply.ok();
+        }
+        Some(_) => return Err(Error::subcommand_syntax(args)),
     }
     Ok(())
 }
