@@ -168,8 +168,9 @@ impl Runner<'_> {
                 && row.command.batches(args.len())
                 && !self.client.asking.is_on()
             {
-                // Calls whose weight counts stand in front: a window looks at its first to know whether it has any.
-                let is_behind_others = window.first().is_some_and(|first| !first.row.command.batches_if_light);
+                // Calls whose weight counts stand in front of all others: what is left of a window looks at its first to know
+                // whether it has any.
+                let is_behind_others = window.last().is_some_and(|last| !last.row.command.batches_if_light);
                 if row.command.batches_if_light
                     && is_behind_others
                     && let Some(passed) = self.run_window(&mut window, &commands[..index], used)
