@@ -476,6 +476,7 @@ fn lists_of_many_clients_and_channels_are_made_beside_the_workers() {
     assert_eq!((lines(client.ask("CLIENT LIST")), client.ask("PUBSUB CHANNELS")), (1, Value::Array(vec![])));
     assert_eq!(threads(), on_workers);
     let mut others: Vec<_> = (1..CLIENTS).map(|_| server.connect()).collect();
+    others.iter_mut().for_each(|other| assert_eq!(other.ask("PING"), Value::Status(b"PONG".to_vec()), "it is known"));
     assert_eq!(lines(client.ask("CLIENT LIST")), CLIENTS);
     assert_eq!(threads(), on_workers + 1);
     let server = Server::with(&[("workers", "1")]);
