@@ -425,6 +425,22 @@ fn strings_grow_much_beside_the_workers() {
     }
 }
 
+/// Offsets beyond any string are refused, also where an estimate of the work would exceed 64 bits.
+#[test]
+fn offsets_beyond_any_string_are_refused() {
+    let server = Server::with(&[("workers", "1")]);
+    let mut client = server.connect();
+    for line in [
+        "BITFIELD k SET u8 #2305843009213693951 1",
+        "BITFIELD k SET u8 9223372036854775807 1",
+        "SETBIT k 9223372036854775807 1",
+        "SETRANGE k 9223372036854775807 x",
+    ] {
+        is_error(&client.ask(line), "ERR");
+    }
+    assert_eq!(client.ask("EXISTS k"), Value::Int(0));
+}
+
 /// A large argument is copied beside the worker, in a transaction, too, unless it becomes the value as it came.
 #[test]
 fn large_arguments_are_copied_beside_the_workers() {

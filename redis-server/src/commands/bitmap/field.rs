@@ -2,7 +2,7 @@
 
 use smallvec::SmallVec;
 
-use super::{EMPTY, bit_offset, bits, max_len};
+use super::{BEYOND_ALL, EMPTY, bit_offset, bits, max_len};
 use crate::command::{Args, Result, weight};
 use crate::exec::Event;
 use crate::exec::core::Ctx;
@@ -46,7 +46,7 @@ type Operations = SmallVec<[Operation; 8]>;
 /// The work of BITFIELD.
 pub(super) fn bitfield_weight(view: &View<'_>, args: Args<'_>) -> usize {
     weight::filling(view, args, |_| {
-        let operations = parse(u64::MAX, args).ok()?;
+        let operations = parse(BEYOND_ALL, args).ok()?;
         operations.iter().filter(|operation| operation.writes()).map(|operation| operation.end_byte() as u64).max()
     })
 }

@@ -34,9 +34,12 @@ fn max_len(cx: &Ctx<'_>) -> u64 {
     cx.config().uint(settings::PROTO_MAX_BULK_LEN)
 }
 
+/// Bytes that no string has, for estimates without a configuration. Sums of such offsets still have room in 64 bits.
+const BEYOND_ALL: u64 = 1 << 48;
+
 /// The work of SETBIT.
 fn setbit_weight(view: &View<'_>, args: Args<'_>) -> usize {
-    let offset = bit_offset(u64::MAX, args.at(2), None);
+    let offset = bit_offset(BEYOND_ALL, args.at(2), None);
     weight::filling(view, args, |_| Some(offset.ok()? / 8 + 1))
 }
 
