@@ -147,7 +147,7 @@ impl<'a> Args<'a> {
         }
     }
 
-    /// Whether an argument of so many bytes is shared with the input, which has little else.
+    /// True if [`Args::bytes`] shares an argument of so many bytes with the input, which has little else.
     pub fn takes_over(self, len: usize) -> bool {
         self.owner.is_some_and(|owner| len >= SHARE_MIN && owner.len() < len * 2)
     }

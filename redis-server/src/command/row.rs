@@ -88,7 +88,7 @@ pub struct Command {
     pub batch: (u16, u16),
     /// Calls beyond `batch` may run under the locks of their neighbours, too, where their [`Weight::Of`] is little.
     pub batches_if_light: bool,
-    /// Whether a large argument becomes the value without a copy.
+    /// True if a large argument becomes the value without a copy.
     pub takes_over: bool,
     /// How much work a call is likely to be.
     pub weight: Weight,
@@ -104,14 +104,14 @@ pub(crate) const BATCH_ARGS: u16 = 64;
 pub(crate) const NO_BATCH: (u16, u16) = (1, 0);
 
 impl Command {
-    /// Whether a call of so many arguments is accepted, and may run under the same locks as its neighbours, whatever it meets.
+    /// True if each call of so many arguments is accepted, and may run under the same locks as its neighbours.
     #[inline]
     pub const fn batches_anyway(&self, args: usize) -> bool {
         args >= self.batch.0 as usize && args <= self.batch.1 as usize
     }
 
-    /// Whether a call of so many arguments may run under the same locks as its neighbours, if what it meets does not speak
-    /// against it.
+    /// True if a call of so many arguments may run under the same locks as its neighbours. The values that it meets may still
+    /// be too much work ([`Command::batches_if_light`]).
     #[inline]
     pub fn batches(&self, args: usize) -> bool {
         self.batches_anyway(args) || self.batches_if_light && self.accepts(args) && args <= BATCH_ARGS as usize

@@ -19,7 +19,7 @@ struct Peer {
     kit: Kit,
     /// The program, by its path in the kit's folder or by its name, and its arguments before the role.
     program: &'static [&'static str],
-    /// Whether it drops requests that come while it is busy.
+    /// True if the program drops requests that come while it is busy.
     drops_requests: bool,
 }
 

@@ -24,7 +24,7 @@ pub const LIMIT: usize = 2048;
 /// Elements that take as long as a client's line of CLIENT LIST.
 const CLIENT_UNIT: usize = 32;
 
-/// Whether a call is slow whatever it meets, or has that many or such large arguments.
+/// True if a call is slow by its command, or by the number or the size of its arguments.
 pub fn is_slow(worker: &Worker, client: &Client, call: &Call<'_>) -> bool {
     let is_much = |weight: Weight, args: Args<'_>| match weight {
         Weight::Much => true,
@@ -46,7 +46,7 @@ pub fn is_slow(worker: &Worker, client: &Client, call: &Call<'_>) -> bool {
         })
 }
 
-/// Whether a list of so many elements is slow. While data is loaded, no slow call runs, and lists are answered all the same.
+/// True if a list of so many elements is slow. While data is loaded, no slow call runs, and workers answer lists.
 fn lists_many(worker: &Worker, elements: usize) -> bool {
     elements > LIMIT && !worker.instance.exclusive.is_loading()
 }
