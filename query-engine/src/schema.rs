@@ -132,6 +132,8 @@ pub struct Schema {
     fields: Vec<Field>,
     /// The bit of each TEXT field.
     bits: Vec<Option<u8>>,
+    /// The place of each sortable field among all of these.
+    sort_slots: Vec<Option<usize>>,
     /// Words that are not indexed.
     pub stop_words: StopWords,
     /// The language of documents that name none.
@@ -165,6 +167,7 @@ impl Default for Schema {
         Self {
             fields: Vec::new(),
             bits: Vec::new(),
+            sort_slots: Vec::new(),
             stop_words: StopWords::default(),
             language: Language::default(),
             keeps: Keeps::default(),
@@ -207,6 +210,7 @@ impl Schema {
         if field.is_text() && texts >= MAX_TEXT_FIELDS {
             return Err(SchemaError::TooManyTextFields);
         }
+        self.sort_slots.push(field.sortable.then_some(self.sortable_fields()));
         self.bits.push(field.is_text().then_some(texts as u8));
         self.fields.push(field);
         Ok(self.fields.len() - 1)
@@ -228,6 +232,16 @@ impl Schema {
     #[must_use]
     pub fn mask(&self, field: FieldId) -> FieldMask {
         self.bits.get(field).copied().flatten().map_or(0, |bit| 1 << bit)
+    }
+
+    /// Sortable fields.
+    pub(crate) fn sortable_fields(&self) -> usize {
+        self.sort_slots.iter().flatten().count()
+    }
+
+    /// The place of a sortable field among all of these.
+    pub(crate) fn sort_slot(&self, field: FieldId) -> Option<usize> {
+        self.sort_slots.get(field).copied().flatten()
     }
 
     /// True if one of these fields is indexed by sound; for [`ALL_FIELDS`] and for none, whether any field is.

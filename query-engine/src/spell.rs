@@ -97,7 +97,7 @@ impl Index {
         let mut cursor = Cursor::new(postings, self.schema().keeps);
         let (mut count, mut next) = (0, cursor.next());
         while let Some(number) = next {
-            count += u64::from(cursor.fields() & fields != 0 && self.docs().get(number).is_some());
+            count += u64::from(cursor.fields() & fields != 0 && self.docs().find(number).is_some());
             next = cursor.next();
         }
         count

@@ -105,8 +105,8 @@ impl Index {
     /// A property of a document: the index' value, or the document's own.
     #[must_use]
     pub fn property(&self, id: &[u8], name: &str, aggregation: &Aggregation<'_>) -> Option<Datum> {
-        let doc = || self.docs().number(id).and_then(|number| self.docs().get(number));
-        let kept = || kept(doc()?.sort_keys.get(self.schema().find(name.as_bytes())?));
+        let slot = || self.schema().sort_slot(self.schema().find(name.as_bytes())?);
+        let kept = || kept(self.docs().sort_key(self.docs().number(id)?, slot()));
         let fetched = || aggregation.fetch.and_then(|fetch| fetch(id, name));
         let is_fetched = aggregation.fetches_all || aggregation.load.iter().any(|loaded| loaded == name);
         if is_fetched { fetched().or_else(kept) } else { kept().or_else(fetched) }

@@ -14,11 +14,13 @@ pub use parts::{Part, PartRow};
 pub use reducers::{Reducer, ReducerKind};
 pub use rows::Rows;
 use rows::Table;
+use steps::Groups;
 
 use crate::eval::{Match, Profiler, Scorer, SearchOptions};
 use crate::expr::{Datum, Expression, ExpressionError, TERMS};
 use crate::index::{Index, SortKey};
 use crate::query::Query;
+use crate::schema::FieldId;
 
 /// The property with a document's id.
 pub const KEY: &str = "__key";
@@ -125,7 +127,11 @@ impl Index {
         options: &SearchOptions<'_>,
         aggregation: &Aggregation<'_>,
     ) -> Result<Rows, AggregateError> {
-        let (table, is_partial) = self.table(query, options, aggregation, Self::columns(query, aggregation));
+        let columns = Self::columns(query, aggregation);
+        if let Some((table, is_partial)) = self.grouped(query, options, aggregation, &columns) {
+            return rows(table, is_partial, &aggregation.steps[1..], None);
+        }
+        let (table, is_partial) = self.table(query, options, aggregation, columns);
         rows(table, is_partial, aggregation.steps, options.profiler)
     }
 
@@ -148,25 +154,8 @@ impl Index {
         aggregation: &Aggregation<'_>,
         columns: Vec<String>,
     ) -> (Table, bool) {
-        let fields: Vec<Option<usize>> = columns.iter().map(|name| self.schema().find(name.as_bytes())).collect();
-        let mut table = Table::new(columns);
-        let is_partial = self.each_scored(query, options, aggregation.with_scores, &mut |found| {
-            let Match { doc, score, distance, words } = found;
-            let value = |(name, field): (&String, &Option<usize>)| match name.as_str() {
-                KEY | parts::ID => Some(Datum::Text(doc.id.clone())),
-                SCORE if aggregation.with_scores => Some(Datum::Number(*score)),
-                TERMS => Some(Datum::List(words().into_iter().map(|word| Datum::text(word.text)).collect())),
-                name if field.is_none() && distance(name).is_some() => distance(name).map(Datum::Number),
-                _ => {
-                    let kept = || kept(field.and_then(|field| doc.sort_keys.get(field)));
-                    let fetched = || aggregation.fetch.and_then(|fetch| fetch(&doc.id, name));
-                    // LOAD asks for the document's own value.
-                    let is_fetched = aggregation.fetches_all || aggregation.load.contains(name);
-                    if is_fetched { fetched().or_else(kept) } else { kept().or_else(fetched) }
-                }
-            };
-            table.rows.push(table.columns.iter().zip(&fields).map(value).collect());
-        });
+        let mut table = Table::new(columns.clone());
+        let is_partial = self.each_row(query, options, aggregation, &columns, &mut |row| table.rows.push(row.to_vec()));
         if aggregation.with_scores && options.scorer == Scorer::Bm25StdNorm {
             table.normalize(SCORE);
         }
@@ -175,6 +164,65 @@ impl Index {
             table = steps::sort(&[(name.to_owned(), true)], None, table);
         }
         (table, is_partial)
+    }
+
+    /// Calls `each` with the properties of every match; returns whether the query was ended before.
+    fn each_row(
+        &self,
+        query: &Query,
+        options: &SearchOptions<'_>,
+        aggregation: &Aggregation<'_>,
+        columns: &[String],
+        each: &mut dyn FnMut(&[Option<Datum>]),
+    ) -> bool {
+        let slot = |name: &String| {
+            let field = self.schema().find(name.as_bytes());
+            (field, field.and_then(|field| self.schema().sort_slot(field)))
+        };
+        let columns: Vec<_> = columns.iter().map(|name| (name, slot(name), aggregation.load.contains(name))).collect();
+        let mut row = Vec::with_capacity(columns.len());
+        self.each_scored(query, options, aggregation.with_scores, &mut |found| {
+            let Match { document, score, distance, words } = found;
+            let value =
+                |(name, (field, slot), is_loaded): &(&String, (Option<FieldId>, Option<usize>), bool)| match name
+                    .as_str()
+                {
+                    KEY | parts::ID => Some(Datum::Text(document.doc().id.clone())),
+                    SCORE if aggregation.with_scores => Some(Datum::Number(*score)),
+                    TERMS => Some(Datum::List(words().into_iter().map(|word| Datum::text(word.text)).collect())),
+                    name if field.is_none() && distance(name).is_some() => distance(name).map(Datum::Number),
+                    _ => {
+                        let kept = || kept(document.sort_key(*slot));
+                        let fetched = || aggregation.fetch.and_then(|fetch| fetch(&document.doc().id, name));
+                        // LOAD asks for the document's own value.
+                        let is_fetched = aggregation.fetches_all || *is_loaded;
+                        if is_fetched { fetched().or_else(kept) } else { kept().or_else(fetched) }
+                    }
+                };
+            row.clear();
+            row.extend(columns.iter().map(value));
+            each(&row);
+        })
+    }
+
+    /// The groups of a query whose first step is GROUPBY, without a table of all rows; `None` for any other.
+    fn grouped(
+        &self,
+        query: &Query,
+        options: &SearchOptions<'_>,
+        aggregation: &Aggregation<'_>,
+        columns: &[String],
+    ) -> Option<(Table, bool)> {
+        let [Step::Group { by, reducers }, ..] = aggregation.steps else { return None };
+        // These rows change, or stand in another order, before they are grouped.
+        let are_complete =
+            query.nearest_name().is_none() && !(aggregation.with_scores && options.scorer == Scorer::Bm25StdNorm);
+        if !are_complete || options.profiler.is_some() {
+            return None;
+        }
+        let mut groups = Groups::new(by, reducers, columns);
+        let is_partial = self.each_row(query, options, aggregation, columns, &mut |row| groups.add(row));
+        Some((groups.finish(), is_partial))
     }
 }
 
@@ -202,8 +250,8 @@ fn rows(
 }
 
 /// The value of a sortable field.
-fn kept(key: Option<&SortKey>) -> Option<Datum> {
-    match key? {
+fn kept(key: &SortKey) -> Option<Datum> {
+    match key {
         SortKey::Missing => None,
         SortKey::Number(number) => Some(Datum::Number(*number)),
         SortKey::Text(text) => Some(Datum::text(text)),

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use crate::expr::{Datum, Row};
+use crate::expr::Datum;
 
 /// The function of a reducer.
 #[derive(Clone, Debug, PartialEq)]
@@ -108,43 +108,43 @@ impl State {
         }
     }
 
-    pub(super) fn add(&mut self, reducer: &Reducer, row: &dyn Row) {
-        let value = reducer.property().and_then(|name| row.property(name));
+    /// Adds a row's value of the reducer's property, and of the one that it is ordered by.
+    pub(super) fn add(&mut self, reducer: &Reducer, value: Option<&Datum>, by: Option<&Datum>) {
         match self {
             Self::Count(count) => *count += 1,
             Self::Distinct(seen) => {
-                if let Some(value) = value.filter(|value| *value != Datum::Null) {
-                    seen.insert(key(&value));
+                if let Some(value) = value.filter(|value| **value != Datum::Null) {
+                    seen.insert(key(value));
                 }
             }
             Self::Sum(count, sum) => {
                 *count += 1;
-                *sum += value.and_then(|value| value.number()).unwrap_or_default();
+                *sum += value.and_then(Datum::number).unwrap_or_default();
             }
             Self::Extreme(extreme) => {
                 let is_min = matches!(reducer.kind, ReducerKind::Min(_));
-                if let Some(number) = value.and_then(|value| value.number()) {
+                if let Some(number) = value.and_then(Datum::number) {
                     *extreme = if is_min { extreme.min(number) } else { extreme.max(number) };
                 }
             }
             Self::Deviation(count, mean, squares) => {
-                for number in numbers(value.as_ref()) {
+                for number in numbers(value) {
                     *count += 1;
                     let before = number - *mean;
                     *mean += before / *count as f64;
                     *squares += before * (number - *mean);
                 }
             }
-            Self::Numbers(all) => all.extend(numbers(value.as_ref())),
+            Self::Numbers(all) => all.extend(numbers(value)),
             Self::List(seen, list) => {
-                let new = items(value.as_ref()).iter().filter(|item| seen.insert(key(item)));
+                let new = items(value).iter().filter(|item| seen.insert(key(item)));
                 list.extend(new.cloned());
             }
-            Self::First(first) => add_first(first, reducer, value.unwrap_or(Datum::Null), row),
+            Self::First(first) => add_first(first, reducer, value, by),
             Self::Sample(seen, kept, random) => {
                 let ReducerKind::RandomSample(_, size) = &reducer.kind else { return };
                 *seen += 1;
-                let value = value.unwrap_or(Datum::Null);
+                let value = value.cloned().unwrap_or(Datum::Null);
                 if kept.len() < *size {
                     kept.push(value);
                     return;
@@ -182,9 +182,9 @@ impl State {
     }
 }
 
-fn add_first(first: &mut Option<(Datum, Datum)>, reducer: &Reducer, value: Datum, row: &dyn Row) {
-    let ReducerKind::FirstValue { by, .. } = &reducer.kind else { return };
-    let order = by.as_ref().map(|(name, rises)| (row.property(name).unwrap_or(Datum::Null), *rises));
+fn add_first(first: &mut Option<(Datum, Datum)>, reducer: &Reducer, value: Option<&Datum>, by: Option<&Datum>) {
+    let ReducerKind::FirstValue { by: order, .. } = &reducer.kind else { return };
+    let order = order.as_ref().map(|(_, rises)| (by.unwrap_or(&Datum::Null), *rises));
     let is_first = match (&*first, &order) {
         (None, _) => true,
         (Some(_), None) => false,
@@ -196,7 +196,8 @@ fn add_first(first: &mut Option<(Datum, Datum)>, reducer: &Reducer, value: Datum
         }
     };
     if is_first {
-        *first = Some((value, order.map_or(Datum::Null, |(order, _)| order)));
+        let order = order.map_or(Datum::Null, |(order, _)| order.clone());
+        *first = Some((value.cloned().unwrap_or(Datum::Null), order));
     }
 }
 

@@ -98,36 +98,90 @@ fn order(one: &Option<Datum>, other: &Option<Datum>, rises: bool) -> Ordering {
     }
 }
 
-/// Groups stand in the order of a hash table.
 fn group(by: &[String], reducers: &[Reducer], table: &Table) -> Table {
-    let columns: Vec<Option<usize>> = by.iter().map(|name| table.column(name)).collect();
-    let mut places: HashMap<Vec<u8>, usize> = HashMap::new();
-    let mut groups: Vec<(Vec<Option<Datum>>, Vec<State>)> = Vec::new();
-    let mut hashes = Vec::new();
-    for row in &table.rows {
-        let given = columns.iter().map(|column| column.and_then(|column| row[column].clone()).unwrap_or(Datum::Null));
-        for values in combinations(&given.collect::<Vec<_>>()) {
-            let mut key = Vec::new();
-            values.iter().for_each(|value| value.key(&mut key));
-            let at = *places.entry(key).or_insert_with(|| {
-                hashes.push(order::hash(&values));
-                groups.push((values.into_iter().map(Some).collect(), reducers.iter().map(State::new).collect()));
-                groups.len() - 1
-            });
-            for (reducer, state) in reducers.iter().zip(&mut groups[at].1) {
-                state.add(reducer, &Named { columns: &table.columns, values: row });
-            }
+    let mut groups = Groups::new(by, reducers, &table.columns);
+    table.rows.iter().for_each(|row| groups.add(row));
+    groups.finish()
+}
+
+/// Rows of a GROUPBY, which come one after the other.
+pub(super) struct Groups<'s> {
+    names: Vec<String>,
+    reducers: &'s [Reducer],
+    /// The columns of the properties that make a group; `None` for one that no row has.
+    by: Vec<Option<usize>>,
+    /// The columns that each reducer reads: its property, and what it is ordered by.
+    reads: Vec<[Option<usize>; 2]>,
+    /// The number of each group, by the key of its values.
+    numbers: HashMap<Vec<u8>, usize>,
+    groups: Vec<(Vec<Option<Datum>>, Vec<State>)>,
+    hashes: Vec<u64>,
+    key: Vec<u8>,
+}
+
+impl<'s> Groups<'s> {
+    pub(super) fn new(by: &[String], reducers: &'s [Reducer], columns: &[String]) -> Self {
+        let column = |name: &str| columns.iter().position(|known| known == name);
+        let read = |reducer: &Reducer| {
+            let mut reads = reducer.reads().map(column);
+            [reads.next().flatten(), reads.next().flatten()]
+        };
+        Self {
+            names: by.iter().cloned().chain(reducers.iter().map(|reducer| reducer.name.clone())).collect(),
+            reducers,
+            by: by.iter().map(|name| column(name)).collect(),
+            reads: reducers.iter().map(read).collect(),
+            numbers: HashMap::new(),
+            groups: Vec::new(),
+            hashes: Vec::new(),
+            key: Vec::new(),
         }
     }
-    let names = by.iter().cloned().chain(reducers.iter().map(|reducer| reducer.name.clone()));
-    let mut groups: Vec<_> = groups.into_iter().map(Some).collect();
-    let mut table = Table::new(names.collect());
-    table.total = groups.len() as u64;
-    for (mut values, states) in order::order(&hashes).into_iter().filter_map(|at| groups[at].take()) {
-        values.extend(states.into_iter().zip(reducers).map(|(state, reducer)| Some(state.finish(reducer))));
-        table.rows.push(values);
+
+    /// Adds a row to its group; if a value is a list, to one for each item.
+    pub(super) fn add(&mut self, row: &[Option<Datum>]) {
+        let value = |column: &Option<usize>| column.and_then(|column| row[column].as_ref()).unwrap_or(&Datum::Null);
+        if self.by.iter().any(|column| matches!(value(column), Datum::List(_))) {
+            let given: Vec<Datum> = self.by.iter().map(|column| value(column).clone()).collect();
+            combinations(&given).iter().for_each(|values| self.add_to(&values.iter().collect::<Vec<_>>(), row));
+            return;
+        }
+        match *self.by.as_slice() {
+            // Most groups have one property.
+            [column] => self.add_to(&[value(&column)], row),
+            _ => self.add_to(&self.by.iter().map(value).collect::<Vec<_>>(), row),
+        }
     }
-    table
+
+    fn add_to(&mut self, values: &[&Datum], row: &[Option<Datum>]) {
+        self.key.clear();
+        values.iter().for_each(|value| value.key(&mut self.key));
+        let number = self.numbers.get(&self.key).copied().unwrap_or_else(|| {
+            let values: Vec<Datum> = values.iter().map(|value| (*value).clone()).collect();
+            self.hashes.push(order::hash(&values));
+            let states = self.reducers.iter().map(State::new).collect();
+            self.groups.push((values.into_iter().map(Some).collect(), states));
+            self.numbers.insert(self.key.clone(), self.groups.len() - 1);
+            self.groups.len() - 1
+        });
+        let value = |column: Option<usize>| column.and_then(|column| row[column].as_ref());
+        for ((reducer, [property, by]), state) in self.reducers.iter().zip(&self.reads).zip(&mut self.groups[number].1)
+        {
+            state.add(reducer, value(*property), value(*by));
+        }
+    }
+
+    /// The groups, in the order of RediSearch's hash table.
+    pub(super) fn finish(self) -> Table {
+        let mut groups: Vec<_> = self.groups.into_iter().map(Some).collect();
+        let mut table = Table::new(self.names);
+        table.total = groups.len() as u64;
+        for (mut values, states) in order::order(&self.hashes).into_iter().filter_map(|at| groups[at].take()) {
+            values.extend(states.into_iter().zip(self.reducers).map(|(state, reducer)| Some(state.finish(reducer))));
+            table.rows.push(values);
+        }
+        table
+    }
 }
 
 /// The most groups that one row may belong to.

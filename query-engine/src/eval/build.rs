@@ -2,6 +2,7 @@
 
 use std::cell::{Cell, RefCell};
 
+use super::expansion::Expansion;
 use super::matches::{All, Boxed, Collected, Empty, Intersection, Lacking, Near, Not, Optional, Union, Words};
 use super::patterns::{self, Pattern};
 use super::profile::{IteratorKind, Measured};
@@ -57,7 +58,7 @@ impl<'i> Context<'i, '_> {
             Kind::Phrase { exact } => self.phrase(node, *exact),
             Kind::Union => {
                 let children = node.children.iter().filter(|child| !self.is_unknown(child));
-                self.union(children.map(|child| self.build(child)).collect(), false, node.weight, "UNION")
+                self.union(children.map(|child| self.build(child)).collect(), node.weight, "UNION")
             }
             Kind::Not => Box::new(Not::new(docs, self.first_child(node), node.weight)),
             Kind::Optional => Box::new(Optional::new(docs, self.first_child(node), node.weight)),
@@ -138,11 +139,11 @@ impl<'i> Context<'i, '_> {
         Box::new(Intersection::new(children, near, node.weight))
     }
 
-    fn union(&self, mut children: Vec<Boxed<'i>>, first_alone: bool, weight: f64, name: &str) -> Boxed<'i> {
+    fn union(&self, mut children: Vec<Boxed<'i>>, weight: f64, name: &str) -> Boxed<'i> {
         match children.len() {
             0 => Box::new(Empty),
-            1 if !first_alone => children.remove(0),
-            _ => Box::new(Union::new(children, first_alone, weight, name.to_owned())),
+            1 => children.remove(0),
+            _ => Box::new(Union::new(children, false, weight, name.to_owned())),
         }
     }
 
@@ -163,19 +164,35 @@ impl<'i> Context<'i, '_> {
 
     fn word(&self, node: &Node, text: &[u8]) -> Boxed<'i> {
         let found = self.known_word(node, text);
-        found.map_or_else(|| Box::new(Empty) as Boxed<'i>, |postings| self.text(node, text, postings, node.weight))
+        found.map_or_else(
+            || Box::new(Empty) as Boxed<'i>,
+            |postings| Box::new(self.text(node, text, postings, node.weight)),
+        )
     }
 
-    fn text(&self, node: &Node, text: &[u8], postings: &'i Postings, weight: f64) -> Boxed<'i> {
+    fn text(&self, node: &Node, text: &[u8], postings: &'i Postings, weight: f64) -> Words<'i> {
         let mut words = self.reader(postings, text, weight, self.index.schema().keeps);
         words.fields = node.fields;
-        Box::new(words)
+        words
     }
 
-    fn tagged(&self, postings: &'i Postings, tag: &[u8], weight: f64) -> Boxed<'i> {
+    fn tagged(&self, postings: &'i Postings, tag: &[u8], weight: f64) -> Words<'i> {
         let mut words = self.reader(postings, tag, weight, NUMBERS_ALONE);
         words.word.is_tag = true;
-        Box::new(words)
+        words
+    }
+
+    /// The documents with any of the words that a pattern stands for. Each word is watched if the query is.
+    fn expansion(&self, words: impl Iterator<Item = Words<'i>>, weight: f64, name: &str) -> Boxed<'i> {
+        let words: Vec<Words<'i>> = words.collect();
+        match (words.is_empty(), self.clock) {
+            (true, _) => Box::new(Empty),
+            (false, None) => Box::new(Expansion::new(words, weight, name.to_owned())),
+            (false, Some(_)) => {
+                let watched = words.into_iter().map(|words| self.watched(Box::new(words)));
+                Box::new(Union::new(watched.collect(), true, weight, name.to_owned()))
+            }
+        }
     }
 
     fn reader(&self, postings: &'i Postings, text: &[u8], weight: f64, keeps: Keeps) -> Words<'i> {
@@ -202,8 +219,8 @@ impl<'i> Context<'i, '_> {
         if !has_beginning && self.index.schema().masked(node.fields).all(|field| field.suffix_trie) {
             found.retain(|(word, _)| word.first() != Some(&STEM_PREFIX));
         }
-        let words = found.into_iter().map(|(word, postings)| self.watched(self.text(node, word, postings, 1.0)));
-        self.union(words.collect(), true, node.weight, &format!("{kind} - {}", String::from_utf8_lossy(text)))
+        let words = found.into_iter().map(|(word, postings)| self.text(node, word, postings, 1.0));
+        self.expansion(words, node.weight, &format!("{kind} - {}", String::from_utf8_lossy(text)))
     }
 
     fn tags(&self, node: &Node, field: Option<FieldId>) -> Boxed<'i> {
@@ -217,13 +234,13 @@ impl<'i> Context<'i, '_> {
             if case_sensitive { text.into_owned() } else { lower(&text).into_owned() }
         };
         let each = node.children.iter().map(|child| self.watched(self.tag(tags, child, node.weight, &fold)));
-        self.union(each.collect(), false, node.weight, "TAG")
+        self.union(each.collect(), node.weight, "TAG")
     }
 
     fn tag(&self, tags: &'i Dictionary, node: &Node, weight: f64, fold: &dyn Fn(&[u8]) -> Vec<u8>) -> Boxed<'i> {
         let one = |tag: &[u8]| -> Boxed<'i> {
             match tags.get(tag) {
-                Some(postings) => self.tagged(postings, tag, weight),
+                Some(postings) => Box::new(self.tagged(postings, tag, weight)),
                 None => Box::new(Empty),
             }
         };
@@ -249,8 +266,8 @@ impl<'i> Context<'i, '_> {
             return Box::new(Empty);
         }
         let found = patterns::expand(tags, pattern, self.limits.max_expansions);
-        let tags = found.into_iter().map(|(tag, postings)| self.watched(self.tagged(postings, tag, 1.0)));
-        self.union(tags.collect(), true, weight, "TAG")
+        let tags = found.into_iter().map(|(tag, postings)| self.tagged(postings, tag, 1.0));
+        self.expansion(tags, weight, "TAG")
     }
 }
 

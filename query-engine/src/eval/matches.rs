@@ -6,7 +6,8 @@ use std::collections::BinaryHeap;
 use super::phrase;
 use super::profile::{IteratorKind, IteratorProfile};
 use super::record::{Data, Record, Word};
-use crate::index::docs::Docs;
+use super::score::Scoring;
+use crate::index::docs::{Brief, Docs};
 use crate::index::postings::{Cursor, DocNumber};
 use crate::schema::FieldMask;
 
@@ -25,6 +26,11 @@ pub(super) trait Matches {
 
     /// How the current document matches.
     fn record(&self) -> Record<'_>;
+
+    /// BM25STD's score of the current document, without the document's own: as of its record, which takes memory.
+    fn bm25std(&self, scoring: &Scoring<'_>, brief: Brief) -> f64 {
+        scoring.bm25std_words(&self.record(), brief).0
+    }
 
     /// Its kind, for FT.PROFILE.
     fn kind(&self) -> IteratorKind;
@@ -137,6 +143,10 @@ impl Matches for Words<'_> {
         Record { weight: self.weight, frequency: self.cursor.frequency(), data }
     }
 
+    fn bm25std(&self, scoring: &Scoring<'_>, brief: Brief) -> f64 {
+        scoring.bm25std(self.weight, self.word.bm25_idf, f64::from(self.cursor.frequency()), brief)
+    }
+
     fn kind(&self) -> IteratorKind {
         let kind = if self.word.is_tag { "TAG" } else { "TEXT" };
         let term = String::from_utf8_lossy(&self.word.text).into_owned();
@@ -185,9 +195,31 @@ impl Collected {
     }
 
     pub(super) fn new(mut numbers: Vec<DocNumber>, weight: f64, kind: IteratorKind) -> Self {
+        sort(&mut numbers);
+        Self { numbers, at: 0, weight, kind, frequency: 1 }
+    }
+}
+
+/// Sorts numbers and leaves each once. Many numbers that lie near each other are marked in a map of bits and read from it.
+fn sort(numbers: &mut Vec<DocNumber>) {
+    let (least, greatest) =
+        numbers.iter().fold((END, 0), |(least, greatest), number| (least.min(*number), greatest.max(*number)));
+    let words = greatest.saturating_sub(least) / 64 + 1;
+    if numbers.len() < 256 || words > 8 * numbers.len() as u64 {
         numbers.sort_unstable();
         numbers.dedup();
-        Self { numbers, at: 0, weight, kind, frequency: 1 }
+        return;
+    }
+    let mut bits = vec![0u64; words as usize];
+    for number in numbers.iter().map(|number| number - least) {
+        bits[(number / 64) as usize] |= 1 << (number % 64);
+    }
+    numbers.clear();
+    for (at, mut word) in bits.into_iter().enumerate() {
+        while word != 0 {
+            numbers.push(least + at as u64 * 64 + u64::from(word.trailing_zeros()));
+            word &= word - 1;
+        }
     }
 }
 
@@ -277,6 +309,10 @@ impl Matches for Intersection<'_> {
         Record::all(self.weight, self.records())
     }
 
+    fn bm25std(&self, scoring: &Scoring<'_>, brief: Brief) -> f64 {
+        self.weight * self.children.iter().map(|child| child.matches.bm25std(scoring, brief)).sum::<f64>()
+    }
+
     fn kind(&self) -> IteratorKind {
         IteratorKind::Intersection
     }
@@ -304,6 +340,12 @@ impl<'i> Union<'i> {
         let heap = (0..children.len()).map(|at| Reverse((0, at))).collect();
         Self { children: children.into_iter().map(Child::new).collect(), heap, current: 0, first_alone, weight, name }
     }
+
+    /// The children that the record is of.
+    fn matching(&self) -> impl Iterator<Item = &Child<'i>> {
+        let most = if self.first_alone { 1 } else { self.children.len() };
+        self.children.iter().filter(|child| child.current == self.current).take(most)
+    }
 }
 
 impl Matches for Union<'_> {
@@ -324,9 +366,11 @@ impl Matches for Union<'_> {
     }
 
     fn record(&self) -> Record<'_> {
-        let matching = self.children.iter().filter(|child| child.current == self.current);
-        let most = if self.first_alone { 1 } else { self.children.len() };
-        Record::any(self.weight, matching.take(most).map(|child| child.matches.record()).collect())
+        Record::any(self.weight, self.matching().map(|child| child.matches.record()).collect())
+    }
+
+    fn bm25std(&self, scoring: &Scoring<'_>, brief: Brief) -> f64 {
+        self.weight * self.matching().map(|child| child.matches.bm25std(scoring, brief)).sum::<f64>()
     }
 
     fn kind(&self) -> IteratorKind {

@@ -1,6 +1,8 @@
 //! From a query's tree to matching documents: iterators, scores, sorting.
 
 mod build;
+mod by_number;
+mod expansion;
 mod levenshtein;
 mod matches;
 mod patterns;

@@ -2,7 +2,8 @@
 
 use super::phrase;
 use super::record::{Data, Record};
-use crate::index::docs::Doc;
+use super::search::SearchOptions;
+use crate::index::docs::{Brief, Found};
 
 /// How well a document matches.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -60,7 +61,6 @@ pub(super) fn bm25_idf(all: u64, with_word: u64) -> f64 {
 }
 
 /// Scores the matches of one query.
-#[derive(Clone, Copy)]
 pub(super) struct Scoring<'s> {
     pub(super) scorer: Scorer,
     pub(super) level: Level,
@@ -69,35 +69,57 @@ pub(super) struct Scoring<'s> {
     /// The query's bytes for [`Scorer::Hamming`].
     pub(super) payload: &'s [u8],
     pub(super) explain: bool,
+    /// BM25STD's divisor of a document by its length, without the word's frequency; of the lengths that most documents have.
+    divisors: Vec<f64>,
 }
+
+/// Lengths whose divisors are made before the first document.
+const USUAL_LENGTHS: u32 = 128;
+/// BM25's k1.
+const K1: f32 = 1.2;
 
 /// A score with its explanation, which is empty unless it is asked for.
 type Scored = (f64, Explanation);
 
-impl Scoring<'_> {
+impl<'s> Scoring<'s> {
+    /// For documents that have so many words on average.
+    pub(super) fn new(options: &SearchOptions<'s>, average_length: f64) -> Self {
+        let SearchOptions { scorer, level, payload, explain, .. } = *options;
+        let mut scoring = Self { scorer, level, average_length, payload, explain, divisors: Vec::new() };
+        if scoring.is_plain_sum() {
+            scoring.divisors = (0..USUAL_LENGTHS).map(|length| scoring.divisor(length)).collect();
+        }
+        scoring
+    }
     pub(super) fn needs_record(&self) -> bool {
         !matches!(self.scorer, Scorer::DocScore | Scorer::Hamming)
     }
 
-    pub(super) fn score(&self, record: &Record<'_>, doc: &Doc) -> Scored {
+    /// True if [`Matches::bm25std`](super::matches::Matches::bm25std) gives the score, times the document's own.
+    pub(super) fn is_plain_sum(&self) -> bool {
+        matches!(self.scorer, Scorer::Bm25Std | Scorer::Bm25StdNorm) && !self.explain
+    }
+
+    pub(super) fn score(&self, record: &Record<'_>, found: &Found<'_>) -> Scored {
+        let brief = found.brief;
         match self.scorer {
-            Scorer::Tfidf => self.tfidf(record, doc, doc.max_frequency),
-            Scorer::TfidfDocNorm => self.tfidf(record, doc, doc.length),
-            Scorer::Bm25 => self.bm25(record, doc),
+            Scorer::Tfidf => self.tfidf(record, brief, brief.max_frequency),
+            Scorer::TfidfDocNorm => self.tfidf(record, brief, brief.length),
+            Scorer::Bm25 => self.bm25(record, brief),
             // The greatest score is known at the end.
-            Scorer::Bm25Std | Scorer::Bm25StdNorm => self.bm25std_document(record, doc),
+            Scorer::Bm25Std | Scorer::Bm25StdNorm => self.bm25std_document(record, brief),
             Scorer::Bm25StdTanh(factor) => {
-                let (score, part) = self.bm25std_document(record, doc);
+                let (score, part) = self.bm25std_document(record, brief);
                 let text =
                     || format!("Final Normalized BM25 : tanh(stretch factor 1/{factor} * Final BM25 {score:.2})");
                 ((score / f64::from(factor)).tanh(), self.explain(vec![part], text))
             }
             Scorer::DisMax => self.dismax(record),
             Scorer::DocScore => {
-                let score = f64::from(doc.score);
+                let score = f64::from(brief.score);
                 (score, self.explain(vec![], || format!("Document's score is {score:.2}")))
             }
-            Scorer::Hamming => self.hamming(doc),
+            Scorer::Hamming => self.hamming(found),
         }
     }
 
@@ -118,16 +140,16 @@ impl Scoring<'_> {
         (sum, parts)
     }
 
-    fn tfidf(&self, record: &Record<'_>, doc: &Doc, norm: u32) -> Scored {
-        if doc.score == 0.0 {
+    fn tfidf(&self, record: &Record<'_>, brief: Brief, norm: u32) -> Scored {
+        if brief.score == 0.0 {
             return (0.0, self.explain(vec![], || "Document score is 0".to_owned()));
         }
         // A document without words has no norm: its score is infinite, as in RediSearch, or no number.
         let (words, part) = self.tfidf_words(record);
         let slop = phrase::slop(record);
-        let score = f64::from(doc.score) * words / f64::from(norm) / f64::from(slop);
+        let score = f64::from(brief.score) * words / f64::from(norm) / f64::from(slop);
         let text = || {
-            let doc_score = doc.score;
+            let doc_score = brief.score;
             format!("Final TFIDF : words TFIDF {words:.2} * document score {doc_score:.2} / norm {norm} / slop {slop}")
         };
         (score, self.explain(vec![part], text))
@@ -154,11 +176,11 @@ impl Scoring<'_> {
         }
     }
 
-    fn bm25(&self, record: &Record<'_>, doc: &Doc) -> Scored {
+    fn bm25(&self, record: &Record<'_>, brief: Brief) -> Scored {
         let (words, part) = self.bm25_words(record);
         let slop = phrase::slop(record);
-        let score = f64::from(doc.score) * words / f64::from(slop);
-        let text = || format!("Final BM25 : words BM25 {words:.2} * document score {:.2} / slop {slop}", doc.score);
+        let score = f64::from(brief.score) * words / f64::from(slop);
+        let text = || format!("Final BM25 : words BM25 {words:.2} * document score {:.2} / slop {slop}", brief.score);
         (score, self.explain(vec![part], text))
     }
 
@@ -203,38 +225,51 @@ impl Scoring<'_> {
         if self.level == Level::Redis8 { format!("Weight {weight:.2} * ") } else { String::new() }
     }
 
-    fn bm25std_document(&self, record: &Record<'_>, doc: &Doc) -> Scored {
-        let (words, part) = self.bm25std_words(record, doc);
-        let score = f64::from(doc.score) * words;
-        let text = || format!("Final BM25 : words BM25 {words:.2} * document score {:.2}", doc.score);
+    fn bm25std_document(&self, record: &Record<'_>, brief: Brief) -> Scored {
+        let (words, part) = self.bm25std_words(record, brief);
+        let score = f64::from(brief.score) * words;
+        let text = || format!("Final BM25 : words BM25 {words:.2} * document score {:.2}", brief.score);
         (score, self.explain(vec![part], text))
     }
 
-    fn bm25std_words(&self, record: &Record<'_>, doc: &Doc) -> Scored {
+    pub(super) fn bm25std_words(&self, record: &Record<'_>, brief: Brief) -> Scored {
         match &record.data {
             Data::Word { word, .. } => {
-                let name = String::from_utf8_lossy(&word.text);
-                self.bm25std(record.weight, word.bm25_idf, f64::from(record.frequency), doc, &name)
+                self.bm25std_word(record.weight, word.bm25_idf, f64::from(record.frequency), brief, &word.text)
             }
             Data::Intersection(children) | Data::Union(children) => {
-                self.bm25_group(record.weight, children, |child| self.bm25std_words(child, doc))
+                self.bm25_group(record.weight, children, |child| self.bm25std_words(child, brief))
             }
             Data::Virtual if record.frequency > 0 && record.weight > 0.0 => {
-                self.bm25std(record.weight, 1.0, 1.0, doc, "*")
+                self.bm25std_word(record.weight, 1.0, 1.0, brief, b"*")
             }
             Data::Number | Data::Virtual => (0.0, self.explain(vec![], || "Irrelevant token -> score is 0".to_owned())),
         }
     }
 
-    fn bm25std(&self, weight: f64, idf: f64, f: f64, doc: &Doc, name: &str) -> Scored {
-        let b: f32 = if self.level == Level::Redis8 { 0.75 } else { 0.5 };
-        let (k1, length, average) = (1.2_f32, doc.length, self.average_length);
-        let relative = f64::from(b * length as f32) / average;
-        let below = f + f64::from(k1) * (f64::from(1.0 - b) + relative);
+    /// BM25STD of a word that occurs `f` times.
+    pub(super) fn bm25std(&self, weight: f64, idf: f64, f: f64, brief: Brief) -> f64 {
+        let known = self.divisors.get(brief.length as usize).copied();
+        let below = f + known.unwrap_or_else(|| self.divisor(brief.length));
         // In RediSearch's order, for the same last digit.
-        let score = self.word_weight(weight) * idf * f * f64::from(k1 + 1.0) / below;
+        self.word_weight(weight) * idf * f * f64::from(K1 + 1.0) / below
+    }
+
+    fn divisor(&self, length: u32) -> f64 {
+        let b = self.b();
+        let relative = f64::from(b * length as f32) / self.average_length;
+        f64::from(K1) * (f64::from(1.0 - b) + relative)
+    }
+
+    fn b(&self) -> f32 {
+        if self.level == Level::Redis8 { 0.75 } else { 0.5 }
+    }
+
+    fn bm25std_word(&self, weight: f64, idf: f64, f: f64, brief: Brief, name: &[u8]) -> Scored {
+        let score = self.bm25std(weight, idf, f, brief);
         let text = || {
-            let shown = self.shown_weight(weight);
+            let (b, length, average) = (self.b(), brief.length, self.average_length);
+            let (name, shown) = (String::from_utf8_lossy(name), self.shown_weight(weight));
             let length = format!("b {b} * Doc Len {length} / Average Doc Len {average:.2}");
             format!(
                 "{name}: ({score:.2} = {shown}IDF {idf:.2} * (F {f:.2} * (k1 1.2 + 1)) / (F {f:.2} + k1 1.2 * (1 - b {b} + {length})))"
@@ -262,9 +297,9 @@ impl Scoring<'_> {
         (score, self.explain(parts, || format!("{score:.2} = Weight {weight:.2} * children DISMAX {value:.2}")))
     }
 
-    fn hamming(&self, doc: &Doc) -> Scored {
+    fn hamming(&self, found: &Found<'_>) -> Scored {
         let Some(payload) =
-            doc.payload.as_ref().filter(|payload| !payload.is_empty() && payload.len() == self.payload.len())
+            found.doc().payload.as_ref().filter(|payload| !payload.is_empty() && payload.len() == self.payload.len())
         else {
             return (0.0, self.explain(vec![], || "Payloads provided to scorer vary in length".to_owned()));
         };

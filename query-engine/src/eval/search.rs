@@ -8,10 +8,11 @@ use std::sync::Arc;
 use super::build::Context;
 use super::matches::{Boxed, virtual_record};
 use super::profile::Profiler;
+use super::record::Record;
 use super::score::{Explanation, Level, Scorer, Scoring};
 use super::vectors::Distances;
 use crate::index::Index;
-use crate::index::docs::{Doc, SortKey};
+use crate::index::docs::{Found, SortKey};
 use crate::index::postings::DocNumber;
 use crate::query::Query;
 use crate::schema::FieldId;
@@ -168,7 +169,7 @@ impl std::error::Error for SearchError {}
 
 /// A match as a row needs it.
 pub(crate) struct Match<'m> {
-    pub(crate) doc: &'m Doc,
+    pub(crate) document: Found<'m>,
     pub(crate) score: f64,
     /// Gives the distance of a name.
     pub(crate) distance: &'m dyn Fn(&str) -> Option<f64>,
@@ -210,11 +211,15 @@ impl Index {
         if window > MAX_WINDOW {
             return Err(SearchError::Window);
         }
+        if let Some(hits) = self.by_number(query, options) {
+            return Ok(hits);
+        }
         let distances = RefCell::default();
-        let mut collector = Collector { options, kept: Vec::new(), window, greatest: 0.0 };
-        let (total, is_partial) = self.each_match(query, options, &distances, &mut |matches, number, doc, scoring| {
+        let slot = options.sort_by.and_then(|sort| self.schema().sort_slot(sort.field));
+        let mut collector = Collector { options, slot, kept: Vec::new(), window, last: None, greatest: 0.0 };
+        let (total, is_partial) = self.each_match(query, options, &distances, &mut |matches, found, scoring| {
             if window > 0 {
-                collector.offer(candidate(options, scoring, matches, &distances.borrow(), number, doc));
+                collector.offer(matches, found, scoring, &distances.borrow());
             }
         });
         let (kept, distances) = (collector.finish(), distances.borrow());
@@ -236,10 +241,10 @@ impl Index {
     ) -> bool {
         let options = SearchOptions { explain: false, ..*options };
         let distances = RefCell::default();
-        let (_, is_partial) = self.each_match(query, &options, &distances, &mut |matches, number, doc, scoring| {
-            let score = if with_scores { score(scoring, matches, doc).0 } else { 0.0 };
-            let distance = |name: &str| distances.borrow().get(name, number);
-            each(&Match { doc, score, distance: &distance, words: &|| matches.record().words() });
+        let (_, is_partial) = self.each_match(query, &options, &distances, &mut |matches, found, scoring| {
+            let score = if with_scores { score(scoring, matches, found) } else { 0.0 };
+            let distance = |name: &str| distances.borrow().get(name, found.number);
+            each(&Match { document: *found, score, distance: &distance, words: &|| matches.record().words() });
         });
         is_partial
     }
@@ -250,20 +255,14 @@ impl Index {
         query: &Query,
         options: &SearchOptions<'_>,
         distances: &RefCell<Distances>,
-        each: &mut dyn FnMut(&Boxed<'i>, DocNumber, &'i Doc, &Scoring<'_>),
+        each: &mut dyn FnMut(&Boxed<'i>, &Found<'i>, &Scoring<'_>),
     ) -> (u64, bool) {
         let SearchOptions { limits, slop, in_order, keeps, .. } = *options;
         let was_over = Cell::new(false);
         let (is_over, was_over) = (options.is_over, &was_over);
         let clock = options.profiler.map(|profiler| profiler.clock);
         let context = Context { index: self, limits, slop, in_order, is_over, was_over, distances, clock, keeps };
-        let scoring = Scoring {
-            scorer: options.scorer,
-            level: options.level,
-            average_length: self.docs().average_length(),
-            payload: options.payload,
-            explain: options.explain,
-        };
+        let scoring = Scoring::new(options, self.docs().average_length());
         let mut matches = context.build(query.root());
         let finish = |matches: &Boxed<'_>, total: u64, is_partial: bool| {
             options.profiler.into_iter().for_each(|profiler| profiler.finish(matches, total));
@@ -279,57 +278,96 @@ impl Index {
             if seen % ASK_EVERY == 0 && options.is_over.is_some_and(|is_over| is_over()) {
                 return finish(&matches, total, true);
             }
-            if let Some(doc) = self.docs().get(number).filter(|doc| keeps.is_none_or(|keeps| keeps(&doc.id))) {
+            let found = self.docs().find(number);
+            if let Some(found) = found.filter(|found| keeps.is_none_or(|keeps| keeps(&found.doc().id))) {
                 total += 1;
-                each(&matches, number, doc, &scoring);
+                each(&matches, &found, &scoring);
             }
         }
         finish(&matches, total, false)
     }
 }
 
-fn candidate(
-    options: &SearchOptions<'_>,
-    scoring: &Scoring<'_>,
-    matches: &Boxed<'_>,
-    distances: &Distances,
-    number: DocNumber,
-    doc: &Doc,
-) -> Candidate {
-    let sort_key = options.sort_by.map(|sort| match doc.sort_keys.get(sort.field) {
-        Some(key) if *key != SortKey::Missing => key.clone(),
-        _ => sort.load.map_or(SortKey::Missing, |load| load(&doc.id)),
-    });
-    let distance = options.sort_by_distance.map(|order| distances.get(order.name, number).unwrap_or(f64::INFINITY));
-    let words = if options.with_words { matches.record().words() } else { Vec::new() };
-    if (sort_key.is_some() || distance.is_some()) && !options.with_scores && !options.explain {
-        return Candidate { number, score: 0.0, sort_key, distance, explanation: None, words };
+fn score(scoring: &Scoring<'_>, matches: &Boxed<'_>, found: &Found<'_>) -> f64 {
+    if scoring.is_plain_sum() {
+        f64::from(found.brief.score) * matches.bm25std(scoring, found.brief)
+    } else {
+        scoring.score(&record(scoring, matches), found).0
     }
-    let (score, explanation) = score(scoring, matches, doc);
-    Candidate { number, score, sort_key, distance, explanation: options.explain.then_some(explanation), words }
 }
 
-fn score(scoring: &Scoring<'_>, matches: &Boxed<'_>, doc: &Doc) -> (f64, Explanation) {
-    let record = if scoring.needs_record() { matches.record() } else { virtual_record() };
-    scoring.score(&record, doc)
+/// What the scorer reads of a match.
+fn record<'m>(scoring: &Scoring<'_>, matches: &'m Boxed<'_>) -> Record<'m> {
+    if scoring.needs_record() { matches.record() } else { virtual_record() }
 }
 
 /// Keeps the first documents of the order, with at most as many again before it sorts them out.
 struct Collector<'o> {
     options: &'o SearchOptions<'o>,
+    /// The place of the field that is sorted by among the sortable ones.
+    slot: Option<usize>,
     kept: Vec<Candidate>,
     window: usize,
+    /// What a document has to be in front of: the last of a full window.
+    last: Option<Bound>,
     /// The greatest score of all that were offered.
     greatest: f64,
 }
 
+/// The last document of a full window. Those that follow have higher numbers, so one that is equal to it is behind it, or, in falling order, in front.
+enum Bound {
+    Score(f64),
+    Key(SortKey),
+    Distance(f64),
+}
+
 impl Collector<'_> {
-    fn offer(&mut self, candidate: Candidate) {
-        self.greatest = self.greatest.max(candidate.score);
-        self.kept.push(candidate);
+    fn offer(&mut self, matches: &Boxed<'_>, found: &Found<'_>, scoring: &Scoring<'_>, distances: &Distances) {
+        let options = self.options;
+        let is_sorted = options.sort_by.is_some() || options.sort_by_distance.is_some();
+        let needs_score = !is_sorted || options.with_scores || options.explain;
+        let score = if needs_score { score(scoring, matches, found) } else { 0.0 };
+        self.greatest = self.greatest.max(score);
+        let number = found.number;
+        let distance = options.sort_by_distance.map(|order| distances.get(order.name, number).unwrap_or(f64::INFINITY));
+        let loaded;
+        let sort_key = match options.sort_by {
+            None => None,
+            Some(sort) => Some(match found.sort_key(self.slot) {
+                SortKey::Missing => {
+                    loaded = sort.load.map_or(SortKey::Missing, |load| load(&found.doc().id));
+                    &loaded
+                }
+                key => key,
+            }),
+        };
+        if self.is_behind(score, sort_key, distance) {
+            return;
+        }
+        let words = if options.with_words { matches.record().words() } else { Vec::new() };
+        let explanation = options.explain.then(|| scoring.score(&record(scoring, matches), found).1);
+        self.kept.push(Candidate { number, score, sort_key: sort_key.cloned(), distance, explanation, words });
         // Sorting out at twice the window costs a constant per document, as a heap does, and moves less.
         if self.kept.len() >= self.window.saturating_mul(2).max(64) {
             self.cut();
+        }
+    }
+
+    /// True if a document is no part of the window, whatever follows.
+    fn is_behind(&self, score: f64, sort_key: Option<&SortKey>, distance: Option<f64>) -> bool {
+        match (&self.last, &self.options.sort_by, &self.options.sort_by_distance) {
+            (None, _, _) => false,
+            (Some(Bound::Score(last)), _, _) => rank(score).total_cmp(last).is_le(),
+            (Some(Bound::Distance(last)), _, Some(by)) => {
+                let order = |distance: f64| {
+                    if by.ascending { distance.total_cmp(last).is_ge() } else { distance.total_cmp(last).is_lt() }
+                };
+                distance.is_some_and(order)
+            }
+            (Some(Bound::Key(last)), Some(by), _) => {
+                sort_key.is_some_and(|key| by_key(by, key, last, Ordering::Greater).is_gt())
+            }
+            (Some(_), _, _) => false,
         }
     }
 
@@ -338,6 +376,11 @@ impl Collector<'_> {
             let options = self.options;
             self.kept.select_nth_unstable_by(self.window - 1, |one, other| order(options, one, other));
             self.kept.truncate(self.window);
+            self.last = self.kept.last().map(|last| match (&last.sort_key, last.distance) {
+                (_, Some(distance)) => Bound::Distance(distance),
+                (Some(key), _) => Bound::Key(key.clone()),
+                (None, None) => Bound::Score(rank(last.score)),
+            });
         }
     }
 
@@ -364,12 +407,19 @@ fn order(options: &SearchOptions<'_>, one: &Candidate, other: &Candidate) -> Ord
         return if order.ascending { rising } else { rising.reverse() };
     }
     let (Some(sort), Some(one_key), Some(other_key)) = (&options.sort_by, &one.sort_key, &other.sort_key) else {
-        // A score that is no number counts as none.
-        let rank = |score: f64| if score.is_nan() { 0.0 } else { score };
         return rank(other.score).total_cmp(&rank(one.score)).then(by_number);
     };
-    // Documents without a value are last in either direction.
-    let (is_missing, other_is_missing) = (*one_key == SortKey::Missing, *other_key == SortKey::Missing);
-    let rising = one_key.order(other_key).then(by_number);
+    by_key(sort, one_key, other_key, by_number)
+}
+
+/// A score that is no number counts as none.
+fn rank(score: f64) -> f64 {
+    if score.is_nan() { 0.0 } else { score }
+}
+
+/// The order by a field. Documents without a value are last in either direction.
+fn by_key(sort: &SortBy<'_>, one: &SortKey, other: &SortKey, by_number: Ordering) -> Ordering {
+    let (is_missing, other_is_missing) = (*one == SortKey::Missing, *other == SortKey::Missing);
+    let rising = one.order(other).then(by_number);
     is_missing.cmp(&other_is_missing).then(if sort.ascending { rising } else { rising.reverse() })
 }

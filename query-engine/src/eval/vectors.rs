@@ -4,7 +4,9 @@ use super::build::Context;
 use super::matches::{Boxed, Collected, Empty, Matches};
 use super::profile::{IteratorKind, IteratorProfile};
 use super::record::Record;
+use super::score::Scoring;
 use crate::index::FieldIndex;
+use crate::index::docs::Brief;
 use crate::index::postings::DocNumber;
 use crate::index::vectors::FieldVectors;
 use crate::query::{HybridPolicy, Near, Node, VectorQuery};
@@ -86,7 +88,7 @@ impl<'i> Context<'i, '_> {
 
     /// The document is live, and the query is about it.
     fn is_kept(&self, number: DocNumber) -> bool {
-        self.index.docs().get(number).is_some_and(|doc| self.keeps.is_none_or(|keeps| keeps(&doc.id)))
+        self.index.docs().find(number).is_some_and(|found| self.keeps.is_none_or(|keeps| keeps(&found.doc().id)))
     }
 
     /// [`Self::is_kept`]; `None` if all documents are.
@@ -143,6 +145,10 @@ impl Matches for Among<'_> {
 
     fn record(&self) -> Record<'_> {
         self.filter.record()
+    }
+
+    fn bm25std(&self, scoring: &Scoring<'_>, brief: Brief) -> f64 {
+        self.filter.bm25std(scoring, brief)
     }
 
     fn kind(&self) -> IteratorKind {

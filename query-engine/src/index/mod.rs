@@ -15,7 +15,7 @@ use std::ops::Bound;
 use std::sync::Arc;
 
 pub use docs::SortKey;
-use docs::{Doc, Docs};
+use docs::{Brief, Doc, Docs};
 use geo::Places;
 use postings::{DocNumber, Entry, Postings};
 use ranges::Ranges;
@@ -155,15 +155,9 @@ impl Index {
         self.remove(document.id);
         let parsed = self.parse(document)?;
         let words = parsed.words;
-        let doc = Doc {
-            id: Arc::from(document.id),
-            score: document.score,
-            length: words.length,
-            max_frequency: words.max_frequency,
-            payload: document.payload.map(Into::into),
-            sort_keys: parsed.sort_keys,
-        };
-        let number = self.docs.insert(doc);
+        let doc = Doc { id: Arc::from(document.id), payload: document.payload.map(Into::into) };
+        let brief = Brief::new(document.score, words.length, words.max_frequency);
+        let number = self.docs.insert(doc, brief, parsed.sort_keys);
         for (word, entry) in words.entries {
             self.words.entry(word.into()).or_default().push(number, &entry, self.schema.keeps);
         }
@@ -347,7 +341,8 @@ enum Parsed {
 struct ParsedDocument {
     words: Words,
     values: Vec<(FieldId, Parsed)>,
-    sort_keys: Box<[SortKey]>,
+    /// Of all sortable fields.
+    sort_keys: Vec<SortKey>,
     /// A field that it goes without.
     failure: Option<DocumentError>,
 }
@@ -356,13 +351,11 @@ impl Index {
     fn parse(&self, document: &Document<'_>) -> Result<ParsedDocument, DocumentError> {
         let mut words = Words::new(&self.schema, document.language);
         let (mut values, mut failure) = (Vec::new(), None);
-        let sortable = self.schema.fields().iter().any(|field| field.sortable);
-        let keys = if sortable { self.schema.fields().len() } else { 0 };
-        let mut sort_keys = vec![SortKey::Missing; keys].into_boxed_slice();
+        let mut sort_keys = vec![SortKey::Missing; self.schema.sortable_fields()];
         for (id, value) in &document.values {
             let Some(field) = self.schema.fields().get(*id) else { continue };
-            if field.sortable {
-                sort_keys[*id] = sort_key(field, value)?;
+            if let Some(slot) = self.schema.sort_slot(*id) {
+                sort_keys[slot] = sort_key(field, value)?;
             }
             if !field.indexed {
                 continue;
@@ -414,7 +407,7 @@ impl Index {
                 }
             }
             (FieldIndex::Numbers(ranges), Parsed::Numbers(numbers)) => {
-                numbers.into_iter().for_each(|value| ranges.insert(value, number));
+                ranges.insert_all(&numbers, number);
             }
             (FieldIndex::Places(places), Parsed::Places(new)) => {
                 new.into_iter().for_each(|place| places.insert(place, number));
@@ -477,7 +470,7 @@ impl Index {
         }
         let part = self.compaction.part.unwrap_or_default();
         let (docs, after, at) = (&self.docs, &mut self.compaction.after, &mut self.compaction.at);
-        let is_live = |number| docs.get(number).is_some();
+        let is_live = |number| docs.find(number).is_some();
         let is_done = match part.checked_sub(1) {
             None => compact_dictionary(&mut self.words, after, work, self.schema.keeps, is_live),
             Some(field) => {

@@ -228,8 +228,20 @@ fn write_number(bytes: &mut Vec<u8>, mut number: u64) {
     bytes.push(number as u8);
 }
 
-/// Reads what [`write_number`] wrote; the bytes are our own, so a number is whole.
+/// Reads what [`write_number`] wrote. Most numbers are one byte.
+#[inline]
 fn read_number(bytes: &mut &[u8]) -> u64 {
+    match bytes.split_first() {
+        Some((&byte, rest)) if byte < 0x80 => {
+            *bytes = rest;
+            byte.into()
+        }
+        _ => read_long_number(bytes),
+    }
+}
+
+/// The bytes are our own, so a number is whole.
+fn read_long_number(bytes: &mut &[u8]) -> u64 {
     let (mut number, mut shift) = (0, 0);
     while let Some((&byte, rest)) = bytes.split_first() {
         *bytes = rest;
@@ -250,7 +262,18 @@ fn write_mask(bytes: &mut Vec<u8>, mut mask: FieldMask) {
     bytes.push(mask as u8);
 }
 
+#[inline]
 fn read_mask(bytes: &mut &[u8]) -> FieldMask {
+    match bytes.split_first() {
+        Some((&byte, rest)) if byte < 0x80 => {
+            *bytes = rest;
+            byte.into()
+        }
+        _ => read_long_mask(bytes),
+    }
+}
+
+fn read_long_mask(bytes: &mut &[u8]) -> FieldMask {
     let (mut mask, mut shift) = (0, 0);
     while let Some((&byte, rest)) = bytes.split_first() {
         *bytes = rest;

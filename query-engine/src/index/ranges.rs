@@ -60,11 +60,23 @@ impl Range {
 pub(crate) struct Ranges {
     /// Blocks by their lowest entry; each is sorted.
     blocks: BTreeMap<(u64, DocNumber), Vec<Entry>>,
+    /// A document has had several numbers, or one that sorts elsewhere than it counts (−0).
+    is_uneven: bool,
 }
 
 impl Ranges {
-    /// Adds a number of a document. NaN is none and is left out.
-    pub(crate) fn insert(&mut self, value: f64, number: DocNumber) {
+    /// Adds the numbers of a document. NaN is none and is left out.
+    pub(crate) fn insert_all(&mut self, values: &[f64], number: DocNumber) {
+        self.is_uneven |= values.len() > 1 || values.iter().any(|value| *value == 0.0 && value.is_sign_negative());
+        values.iter().for_each(|value| self.insert(*value, number));
+    }
+
+    /// True if the order of entries is that of the documents' values: each has one.
+    pub(crate) fn is_even(&self) -> bool {
+        !self.is_uneven
+    }
+
+    fn insert(&mut self, value: f64, number: DocNumber) {
         if value.is_nan() {
             return;
         }
@@ -88,15 +100,28 @@ impl Ranges {
         }
     }
 
-    /// The numbers of a range with their documents, by value.
-    pub(crate) fn within(&self, range: Range) -> impl Iterator<Item = (f64, DocNumber)> {
+    /// The numbers of a range with their documents, by value; the range of each block is found by halving.
+    pub(crate) fn within(&self, range: Range) -> impl DoubleEndedIterator<Item = (f64, DocNumber)> {
+        self.parts(range).flatten().map(|entry| (entry.value, entry.number))
+    }
+
+    /// Entries of a range.
+    pub(crate) fn count_within(&self, range: Range) -> u64 {
+        self.parts(range).map(|part| part.len() as u64).sum()
+    }
+
+    /// The parts of blocks that lie in a range.
+    fn parts(&self, range: Range) -> impl DoubleEndedIterator<Item = &[Entry]> {
         let lowest = (ordered(range.min), 0);
         let first = self.blocks.range(..=lowest).next_back().map_or(lowest, |(key, _)| *key);
-        let entries = self.blocks.range(first..).flat_map(|(_, block)| block);
-        entries
-            .take_while(move |entry| entry.value <= range.max)
-            .filter(move |entry| range.contains(entry.value))
-            .map(|entry| (entry.value, entry.number))
+        // Nothing lies between ends that are crossed.
+        let last = (ordered(range.max), DocNumber::MAX).max(first);
+        self.blocks.range(first..=last).map(move |(_, block)| {
+            let is_below = |entry: &Entry| !range.contains(entry.value) && entry.value <= range.min;
+            let from = block.partition_point(is_below);
+            let inside = block[from..].partition_point(|entry| range.contains(entry.value));
+            &block[from..from + inside]
+        })
     }
 
     /// Leaves only documents that `is_live` confirms.
