@@ -296,7 +296,7 @@ fn score(scoring: &Scoring<'_>, matches: &Boxed<'_>, found: &Found<'_>) -> f64 {
     }
 }
 
-/// What the scorer reads of a match.
+/// The part of a match that the scorer reads.
 fn record<'m>(scoring: &Scoring<'_>, matches: &'m Boxed<'_>) -> Record<'m> {
     if scoring.needs_record() { matches.record() } else { virtual_record() }
 }
@@ -308,7 +308,7 @@ struct Collector<'o> {
     slot: Option<usize>,
     kept: Vec<Candidate>,
     window: usize,
-    /// What a document has to be in front of: the last of a full window.
+    /// The last document of a full window: others have to be in front of it.
     last: Option<Bound>,
     /// The greatest score of all that were offered.
     greatest: f64,

@@ -51,7 +51,7 @@ pub(crate) struct Doc {
     pub(crate) payload: Option<Box<[u8]>>,
 }
 
-/// What scorers need of one document. A page of these stays in the processor's cache while its matches are scored.
+/// The part of a document that scorers read. A page of these stays in the processor's cache while its matches are scored.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Brief {
     pub(crate) score: f32,
@@ -69,7 +69,7 @@ impl Brief {
     }
 }
 
-/// A live document: what scorers need at once, and the rest when it is asked for.
+/// A live document: its brief at once, and the rest when it is asked for.
 #[derive(Clone, Copy)]
 pub(crate) struct Found<'d> {
     pub(crate) number: DocNumber,

@@ -1,6 +1,6 @@
 //! Numbers of documents, in blocks ordered by value.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, btree_map};
 
 use super::postings::DocNumber;
 
@@ -55,6 +55,13 @@ impl Range {
     }
 }
 
+/// The part of a block that lies in a range.
+fn part(block: &[Entry], range: Range) -> &[Entry] {
+    let from = block.partition_point(|entry| !range.contains(entry.value) && entry.value <= range.min);
+    let inside = block[from..].partition_point(|entry| range.contains(entry.value));
+    &block[from..from + inside]
+}
+
 /// The numbers of one field.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Ranges {
@@ -105,28 +112,34 @@ impl Ranges {
         self.parts(range).flatten().map(|entry| (entry.value, entry.number))
     }
 
-    /// Entries of a range.
+    /// Entries of a range. Blocks between its ends are counted, and not read.
     pub(crate) fn count_within(&self, range: Range) -> u64 {
-        self.parts(range).map(|part| part.len() as u64).sum()
+        let (min, max) = (ordered(range.min), ordered(range.max));
+        let (mut count, mut blocks) = (0, self.blocks_of(range).peekable());
+        while let Some(((lowest, _), block)) = blocks.next() {
+            let is_inside = *lowest > min && blocks.peek().is_some_and(|((next, _), _)| *next < max);
+            count += if is_inside { block.len() } else { part(block, range).len() } as u64;
+        }
+        count
     }
 
     /// The parts of blocks that lie in a range.
     fn parts(&self, range: Range) -> impl DoubleEndedIterator<Item = &[Entry]> {
+        self.blocks_of(range).map(move |(_, block)| part(block, range))
+    }
+
+    /// The blocks that may have entries of a range.
+    fn blocks_of(&self, range: Range) -> btree_map::Range<'_, (u64, DocNumber), Vec<Entry>> {
         let lowest = (ordered(range.min), 0);
         let first = self.blocks.range(..=lowest).next_back().map_or(lowest, |(key, _)| *key);
         // Nothing lies between ends that are crossed.
         let last = (ordered(range.max), DocNumber::MAX).max(first);
-        self.blocks.range(first..=last).map(move |(_, block)| {
-            let is_below = |entry: &Entry| !range.contains(entry.value) && entry.value <= range.min;
-            let from = block.partition_point(is_below);
-            let inside = block[from..].partition_point(|entry| range.contains(entry.value));
-            &block[from..from + inside]
-        })
+        self.blocks.range(first..=last)
     }
 
     /// Leaves only documents that `is_live` confirms.
     pub(crate) fn retain(&mut self, is_live: impl Fn(DocNumber) -> bool) {
-        let entries = std::mem::take(self).blocks.into_values().flatten();
+        let entries = std::mem::take(&mut self.blocks).into_values().flatten();
         let live: Vec<Entry> = entries.filter(|entry| is_live(entry.number)).collect();
         self.blocks = live.chunks(BLOCK / 2).map(|block| (block[0].key(), block.to_vec())).collect();
     }
@@ -168,6 +181,10 @@ mod tests {
                 let range = Range { min, max, includes_min, includes_max };
                 let expected: Vec<u64> = (1..5000).filter(|number| range.contains(value(*number))).collect();
                 assert_eq!(found(&ranges, range), expected, "{range:?}");
+                assert_eq!(ranges.count_within(range), expected.len() as u64, "{range:?}");
+                let mut backwards: Vec<_> = ranges.within(range).rev().collect();
+                backwards.reverse();
+                assert_eq!(backwards, ranges.within(range).collect::<Vec<_>>(), "{range:?}");
             }
         }
         ranges.retain(|number| number % 100 == 0);

@@ -12,3 +12,4 @@ mod search;
 mod synonyms;
 mod vector_sets;
 mod vectors;
+mod windows;
