@@ -23,6 +23,7 @@ mod record;
 mod report;
 mod reshard;
 mod scaling;
+mod search;
 mod suite;
 mod systems;
 
@@ -54,6 +55,7 @@ enum Task {
     Attacks(attacks::Options),
     Persistence(persistence::Options),
     Scaling(scaling::Options),
+    Search(search::Options),
     Confidence(confidence::Options),
     Report(report::Options),
     Paths(paths::Options),
@@ -77,6 +79,7 @@ fn main() -> ExitCode {
         Task::Attacks(options) => attacks::run(&options),
         Task::Persistence(options) => persistence::run(&options),
         Task::Scaling(options) => scaling::run(&options),
+        Task::Search(options) => search::run(&options),
         Task::Confidence(options) => confidence::run(&options),
         Task::Report(options) => report::run(&options),
         Task::Paths(options) => paths::run(&options),

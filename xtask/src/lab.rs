@@ -9,7 +9,7 @@ use anyhow::Error;
 use crate::workspace::{cargo, root};
 
 /// Name and effect of each command, in the order of the help.
-pub const COMMANDS: [(&str, &str); 18] = [
+pub const COMMANDS: [(&str, &str); 19] = [
     ("bare", "The bare-metal light: built for a Cortex-M4, its code size and static RAM against their limits"),
     ("systems", "echonet-lite on other systems: compiled for them, its tests with their sockets"),
     ("mutants", "Hand-picked faults, put into a copy of the tree one by one: the tests must find each"),
@@ -41,6 +41,10 @@ pub const COMMANDS: [(&str, &str); 18] = [
     (
         "scaling",
         "The gain of a second worker of redis-server, alone and with clients that make others look after their keys",
+    ),
+    (
+        "search",
+        "The cost of queries and of their indexes, in redis-server and in Redis with RediSearch; libraries as floors",
     ),
     (
         "confidence",

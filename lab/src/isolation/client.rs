@@ -47,6 +47,11 @@ impl Client {
     /// Sends a command and reads its reply, a bulk string.
     pub(crate) fn text(&mut self, words: &[&str]) -> Result<String> {
         self.send(words)?;
+        self.bulk()
+    }
+
+    /// Reads a bulk string.
+    fn bulk(&mut self) -> Result<String> {
         let mut line = String::new();
         self.replies.read_line(&mut line)?;
         let len: usize = line.strip_prefix('$').with_context(|| format!("no text: {line}"))?.trim().parse()?;
@@ -68,6 +73,30 @@ impl Client {
         let mut line = String::new();
         self.replies.read_line(&mut line)?;
         Ok(line.strip_prefix(':').with_context(|| format!("no integer: {line}"))?.trim().parse()?)
+    }
+
+    /// Sends an encoded FT.SEARCH with NOCONTENT and reads the keys of its reply.
+    pub(crate) fn keys(&mut self, query: &[u8]) -> Result<Vec<String>> {
+        let (_, keys) = self.found(query)?;
+        (0..keys).map(|_| self.bulk()).collect()
+    }
+
+    /// Sends an encoded FT.SEARCH or FT.AGGREGATE and reads its reply: the total, and how many elements followed.
+    pub(crate) fn total(&mut self, query: &[u8]) -> Result<(i64, usize)> {
+        let (total, elements) = self.found(query)?;
+        (0..elements).try_for_each(|_| self.discard())?;
+        Ok((total, elements))
+    }
+
+    /// Sends a query; the total of its reply, and the number of elements that follow and are not read.
+    fn found(&mut self, query: &[u8]) -> Result<(i64, usize)> {
+        self.stream.write_all(query)?;
+        let (mut array, mut total) = (String::new(), String::new());
+        self.replies.read_line(&mut array)?;
+        let elements: usize = array.strip_prefix('*').with_context(|| format!("no array: {array}"))?.trim().parse()?;
+        self.replies.read_line(&mut total)?;
+        let total = total.strip_prefix(':').with_context(|| format!("no total: {total}"))?.trim().parse()?;
+        Ok((total, elements - 1))
     }
 
     /// Sends `name` with the arguments that `arguments` makes of each number below `count`.

@@ -14,7 +14,7 @@ use super::{answers, measured};
 /// A table of a record that is no comparison's: README, name in its marks, text.
 type Other = (&'static str, &'static str, fn() -> Result<String>);
 
-const OTHERS: [Other; 9] = [
+const OTHERS: [Other; 11] = [
     ("docs/redis/performance.md", "clusters", crate::clusters::table),
     ("docs/redis/performance.md", "collections", crate::compare::collections::table),
     ("docs/redis/performance.md", "fields", crate::compare::fields::table),
@@ -23,6 +23,8 @@ const OTHERS: [Other; 9] = [
     ("docs/redis/performance.md", "persistence", crate::persistence::table),
     ("docs/redis/performance.md", "reshard", crate::reshard::table),
     ("docs/redis/performance.md", "scaling", crate::scaling::table),
+    ("docs/redis/performance.md", "search", crate::search::table),
+    ("docs/redis/performance.md", "search loads", crate::search::loads_table),
     ("docs/performance/method.md", "confidence", crate::confidence::table),
 ];
 
