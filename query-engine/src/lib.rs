@@ -57,5 +57,6 @@ pub use shape::{MAX_SHAPE_POINTS, ShapeError, Surface};
 pub use spell::{MAX_SPELL_DISTANCE, Misspelling, SpellOptions, WordList};
 pub use suggest::{Suggestion, Suggestions};
 pub use text::{
-    FoundWord, Language, MAX_SYNONYM_GROUPS, Marks, StopWords, Summary, Synonyms, UnknownLanguage, highlight, summarize,
+    FoundWord, Language, MAX_SYNONYM_GROUPS, Marks, Punctuation, PunctuationError, StopWords, Summary, Synonyms,
+    UnknownLanguage, highlight, summarize,
 };

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use crate::shape::Surface;
-use crate::text::{Language, StopWords, Synonyms};
+use crate::text::{Language, Punctuation, StopWords, Synonyms};
 use crate::vector::{VectorError, VectorOptions};
 
 /// The most TEXT fields of a schema, because a posting names its fields by the bits of a `u128`.
@@ -134,6 +134,8 @@ pub struct Schema {
     bits: Vec<Option<u8>>,
     /// The place of each sortable field among all of these.
     sort_slots: Vec<Option<usize>>,
+    /// The characters that end words, in texts and in queries.
+    pub punctuation: Punctuation,
     /// Words that are not indexed.
     pub stop_words: StopWords,
     /// The language of documents that name none.
@@ -168,6 +170,7 @@ impl Default for Schema {
             fields: Vec::new(),
             bits: Vec::new(),
             sort_slots: Vec::new(),
+            punctuation: Punctuation::default(),
             stop_words: StopWords::default(),
             language: Language::default(),
             keeps: Keeps::default(),

@@ -42,7 +42,7 @@ impl Words {
             let frequency = self.count(b"", weight, mask);
             self.length = self.length.saturating_add(frequency);
         }
-        for token in tokens(text).filter(|token| !schema.stop_words.contains(&token.word)) {
+        for token in tokens(text, schema.punctuation).filter(|token| !schema.stop_words.contains(&token.word)) {
             self.position += 1;
             let frequency = self.count(&token.word, weight, mask);
             self.length = self.length.saturating_add(frequency);

@@ -2,6 +2,8 @@
 
 use std::ops::Range as Span;
 
+use crate::text::{Punctuation, Separators};
+
 /// A token's kind and, for words, the part of the query that is its text.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Token {
@@ -74,11 +76,20 @@ pub(super) struct Lexer<'q> {
     /// The text of the last token that has one.
     pub(super) near: Span<usize>,
     after_modifier: bool,
+    /// The schema's punctuation, unless it is the default.
+    own: Option<Separators>,
+    /// Inside of brackets, and in `@one|two` until the colon, words end as with the default punctuation.
+    in_brackets: bool,
+    in_names: bool,
 }
 
+/// Characters with a meaning in queries. They end words of any punctuation, unless a backslash escapes them.
+const SYNTAX: &[u8] = b"\"$%()*-:;<=>@[]{|}~";
+
 impl<'q> Lexer<'q> {
-    pub(super) fn new(query: &'q [u8], modern: bool) -> Self {
-        Self { query, modern, at: 0, offset: 0, near: 0..0, after_modifier: false }
+    pub(super) fn new(query: &'q [u8], modern: bool, punctuation: Punctuation) -> Self {
+        let (own, near) = (punctuation.own(), 0..0);
+        Self { query, modern, at: 0, offset: 0, near, after_modifier: false, own, in_brackets: false, in_names: false }
     }
 
     pub(super) fn text(&self, span: &Span<usize>) -> &'q [u8] {
@@ -98,6 +109,16 @@ impl<'q> Lexer<'q> {
             if let Some(token) = self.read(byte) {
                 self.offset = start;
                 self.after_modifier = matches!(token, Token::Modifier(_));
+                self.in_brackets = match token {
+                    Token::OpenBrace | Token::OpenBracket => true,
+                    Token::CloseBrace | Token::CloseBracket => false,
+                    _ => self.in_brackets,
+                };
+                self.in_names = match token {
+                    Token::Modifier(_) => true,
+                    Token::Or | Token::Term(_) | Token::Number(..) => self.in_names,
+                    _ => false,
+                };
                 return token;
             }
             // Spaces, control characters and punctuation without a meaning. An operator stands behind spaces alone.
@@ -189,7 +210,11 @@ impl<'q> Lexer<'q> {
         if self.query.get(start) == Some(&b'$') {
             return Some((self.span_of_term(start + 1)?, true));
         }
-        let term = self.span_of_term(start).map_or(start, |span| span.end);
+        let term = match self.own.filter(|_| !self.in_brackets && !self.in_names) {
+            Some(own) => self.span_of_own(start, own),
+            None => self.span_of_term(start),
+        };
+        let term = term.map_or(start, |span| span.end);
         let end = term.max(start + number_length(&self.query[start..], self.modern));
         (end > start).then_some((start..end, false))
     }
@@ -214,6 +239,26 @@ impl<'q> Lexer<'q> {
                 end += 2;
             } else {
                 break;
+            }
+        }
+        (end > start).then_some(start..end)
+    }
+
+    /// A term of an index with punctuation of its own: all characters that end no word and have no meaning in queries.
+    fn span_of_own(&self, start: usize, own: Separators) -> Option<Span<usize>> {
+        let mut end = start;
+        while let Some(&byte) = self.query.get(end) {
+            let next = self.query.get(end + 1);
+            let escapes = |next: &u8| own.is_escapable(*next) || SYNTAX.contains(next);
+            if byte == b'\\' {
+                if !next.is_some_and(escapes) {
+                    break;
+                }
+                end += 2;
+            } else if own.contains(byte) || SYNTAX.contains(&byte) {
+                break;
+            } else {
+                end += 1;
             }
         }
         (end > start).then_some(start..end)

@@ -1,6 +1,6 @@
 //! HIGHLIGHT and SUMMARIZE: marks the words of a text that a query has found, and cuts out what is around them.
 
-use super::{Language, PHONETIC_PREFIX, STEM_PREFIX, StemBuffer, StopWords, is_separator, phonetic, tokens};
+use super::{Language, PHONETIC_PREFIX, Punctuation, STEM_PREFIX, StemBuffer, StopWords, phonetic, tokens};
 use crate::schema::MIN_STEM_LENGTH;
 
 /// A word that a document was found by.
@@ -33,6 +33,8 @@ pub struct Marks<'m> {
     pub words: &'m [FoundWord],
     /// The text's language.
     pub language: Language,
+    /// The schema's punctuation.
+    pub punctuation: Punctuation,
     /// Stands before each of them.
     pub open: &'m [u8],
     /// Stands behind each of them.
@@ -77,7 +79,7 @@ pub fn summarize(text: &[u8], marks: &Marks<'_>, summary: &Summary<'_>) -> Vec<u
         return text.to_vec();
     }
     if found.is_empty() {
-        return beginning(text, summary);
+        return beginning(text, summary, marks.punctuation);
     }
     let mut fragments: Vec<Fragment<'_>> = fragments(&found).map(|matches| Fragment::new(matches, marks)).collect();
     fragments.sort_by(|one, other| other.score.total_cmp(&one.score));
@@ -87,7 +89,7 @@ pub fn summarize(text: &[u8], marks: &Marks<'_>, summary: &Summary<'_>) -> Vec<u
     for (at, fragment) in fragments.iter().enumerate() {
         let before = at.checked_sub(1).map_or(0, |before| fragments[before].end());
         let after = fragments.get(at + 1).map_or(last, Fragment::start);
-        let span = fragment.with_context(text, summary.words, before, after);
+        let span = fragment.with_context((text, marks.punctuation), summary.words, before, after);
         push_single_spaced(&mut out, &marked(text, span, fragment.matches, marks));
         out.extend_from_slice(summary.separator);
     }
@@ -112,7 +114,8 @@ fn matches(text: &[u8], marks: &Marks<'_>, stop_words: Option<&StopWords>) -> Ve
     if let (true, Some(word)) = (text.is_empty(), marks.words.iter().position(|word| word.text.is_empty())) {
         return vec![Match { position: 0, start: 0, end: 0, word }];
     }
-    let counted = tokens(text).filter(|token| stop_words.is_none_or(|words| !words.contains(&token.word)));
+    let counted =
+        tokens(text, marks.punctuation).filter(|token| stop_words.is_none_or(|words| !words.contains(&token.word)));
     let found = counted.enumerate().filter_map(|(position, token)| {
         let word = find(&token.word, marks.words, &stemmer)?;
         Some(Match { position, start: token.start, end: token.end, word })
@@ -172,7 +175,13 @@ impl<'m> Fragment<'m> {
 
     /// The fragment with words before and behind, as far as its neighbours leave room. Words that are cut are left out,
     /// which may be the first or the last of the text, as in RediSearch.
-    fn with_context(&self, text: &[u8], words: usize, lowest: usize, highest: usize) -> std::ops::Range<usize> {
+    fn with_context(
+        &self,
+        (text, punctuation): (&[u8], Punctuation),
+        words: usize,
+        lowest: usize,
+        highest: usize,
+    ) -> std::ops::Range<usize> {
         let (start, end) = (self.start(), self.end());
         let positions = self.matches.first().zip(self.matches.last());
         let spanned = positions.map_or(0, |(first, last)| last.position - first.position + 1);
@@ -182,17 +191,17 @@ impl<'m> Fragment<'m> {
         }
         let room = (words - between) / 2 * WORD_BYTES;
         let mut low = start.saturating_sub(room).max(lowest);
-        while low < start && !is_separator(text[low]) {
+        while low < start && !punctuation.separates(text[low]) {
             low += 1;
         }
-        while low < start && is_separator(text[low]) {
+        while low < start && punctuation.separates(text[low]) {
             low += 1;
         }
         let mut high = (end + room).min(highest);
-        while high > end && !is_separator(text[high]) {
+        while high > end && !punctuation.separates(text[high]) {
             high -= 1;
         }
-        while high > end && is_separator(text[high]) {
+        while high > end && punctuation.separates(text[high]) {
             high -= 1;
         }
         low..(high + 1).clamp(end, text.len())
@@ -200,11 +209,11 @@ impl<'m> Fragment<'m> {
 }
 
 /// The beginning of a text in which nothing was found, up to the last separator that fits.
-fn beginning(text: &[u8], summary: &Summary<'_>) -> Vec<u8> {
+fn beginning(text: &[u8], summary: &Summary<'_>, punctuation: Punctuation) -> Vec<u8> {
     let bytes = WORD_BYTES.saturating_mul(summary.words).saturating_mul(summary.fragments).saturating_add(WORD_BYTES);
     let mut out = Vec::new();
     push_single_spaced(&mut out, &text[..bytes.min(text.len())]);
-    let cut = out.iter().rposition(|byte| is_separator(*byte)).map_or(1, |at| at + 1);
+    let cut = out.iter().rposition(|byte| punctuation.separates(*byte)).map_or(1, |at| at + 1);
     out.truncate(cut);
     let kept = out.trim_ascii_end().len();
     out.truncate(kept);
@@ -232,11 +241,33 @@ mod tests {
         words.iter().map(|word| FoundWord { text: word.as_bytes().into(), rarity: 1.0 }).collect()
     }
 
+    fn marks(words: &[FoundWord], punctuation: Punctuation) -> Marks<'_> {
+        Marks { words, language: Language::English, punctuation, open: b"[", close: b"]" }
+    }
+
+    #[test]
+    fn words_end_at_an_index_own_punctuation() {
+        let check = |found: &[&str], marked: &str, cut: &str| {
+            let text = "write to me@home.org, or_to you@home.org for.all reasons";
+            let (words, stop_words) = (words(found), StopWords::default());
+            let marks = marks(&words, Punctuation::new(b"._").expect("ASCII"));
+            assert_eq!(String::from_utf8_lossy(&highlight(text.as_bytes(), &marks)), marked);
+            let summary =
+                Summary { fragments: 1, words: 3, separator: b"...", stop_words: &stop_words, keeps_unfound: false };
+            assert_eq!(String::from_utf8_lossy(&summarize(text.as_bytes(), &marks, &summary)), cut);
+        };
+        let whole = "write to me@home.org, or_to you@home.org for.all reasons";
+        check(&["me@home"], "write to [me@home].org, or_to you@home.org for.all reasons", "to [me@home].org,...");
+        check(&["home"], whole, "write to me@home.org,");
+        check(&["org", "all"], "write to me@home.org, or_to you@home.[org] for.[all] reasons", "[org] for.[all] ...");
+    }
+
     #[test]
     fn words_and_stems_are_marked() {
         let check = |found: &[&str], expected: &str| {
+            let words = words(found);
             let text = "Hello, world! Running the runs: hello_x hello-world (HELLO)";
-            let marks = Marks { words: &words(found), language: Language::English, open: b"[", close: b"]" };
+            let marks = marks(&words, Punctuation::default());
             assert_eq!(String::from_utf8_lossy(&highlight(text.as_bytes(), &marks)), expected);
         };
         check(&["hello", "world"], "[Hello], [world]! Running the runs: hello_x [hello]-[world] ([HELLO])");
@@ -248,8 +279,8 @@ mod tests {
     #[test]
     fn fragments_are_cut_out() {
         let check = |text: &str, found: &[&str], fragments: usize, length: usize, expected: &str| {
-            let marks = Marks { words: &words(found), language: Language::English, open: b"[", close: b"]" };
-            let stop_words = StopWords::default();
+            let (words, stop_words) = (words(found), StopWords::default());
+            let marks = marks(&words, Punctuation::default());
             let summary =
                 Summary { fragments, words: length, separator: b"... ", stop_words: &stop_words, keeps_unfound: false };
             let shown = summarize(text.as_bytes(), &marks, &summary);

@@ -1,9 +1,12 @@
-//! RediSearch's tokenisation: words end at ASCII punctuation other than `_` and `\`, and at spaces; a backslash takes the
-//! character behind it into the word.
+//! From a text to its words: they end at the punctuation of the index and at spaces; a backslash takes the character behind
+//! it into the word.
 
 use std::borrow::Cow;
 
 use unicase::UniCase;
+
+use super::Punctuation;
+use super::punctuation::is_separator;
 
 /// A word of a text.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -16,27 +19,25 @@ pub(crate) struct Token<'t> {
     pub(crate) end: usize,
 }
 
-/// Whether a byte ends a word.
-pub(crate) fn is_separator(byte: u8) -> bool {
-    byte == b' ' || byte == b'\t' || byte.is_ascii_punctuation() && byte != b'_' && byte != b'\\'
-}
-
 /// The words of a text, without those that become empty.
-pub(crate) fn tokens(text: &[u8]) -> impl Iterator<Item = Token<'_>> {
-    tokens_between(text, is_separator)
+pub(crate) fn tokens(text: &[u8], punctuation: Punctuation) -> impl Iterator<Item = Token<'_>> {
+    tokens_between(text, punctuation, is_separator)
 }
 
-/// The words of a phrase in a query, in which `$` ends no word.
-pub(crate) fn phrase_tokens(text: &[u8]) -> impl Iterator<Item = Token<'_>> {
-    tokens_between(text, |byte| byte != b'$' && is_separator(byte))
+/// The words of a phrase in a query. In RediSearch's phrases `$` ends no word.
+pub(crate) fn phrase_tokens(text: &[u8], punctuation: Punctuation) -> impl Iterator<Item = Token<'_>> {
+    tokens_between(text, punctuation, |byte| byte != b'$' && is_separator(byte))
 }
 
-fn tokens_between(text: &[u8], ends: impl Fn(u8) -> bool) -> impl Iterator<Item = Token<'_>> {
+/// `ends` stands for the default punctuation.
+fn tokens_between(text: &[u8], punctuation: Punctuation, ends: impl Fn(u8) -> bool) -> impl Iterator<Item = Token<'_>> {
+    let own = punctuation.own();
     let mut at = 0;
     std::iter::from_fn(move || {
         while at < text.len() {
             let start = at;
-            let end = start + word_length(&text[start..], &ends);
+            let rest = &text[start..];
+            let end = start + own.map_or_else(|| word_length(rest, &ends), |own| own.word_length(rest));
             at = end + 1;
             let word = normalise(&text[start..end]);
             if !word.is_empty() {
@@ -120,8 +121,9 @@ mod tests {
     #[test]
     fn texts_become_words() {
         let check = |text: &str, expected: &[&str]| {
-            let words: Vec<String> =
-                tokens(text.as_bytes()).map(|token| String::from_utf8_lossy(&token.word).into_owned()).collect();
+            let words: Vec<String> = tokens(text.as_bytes(), Punctuation::default())
+                .map(|token| String::from_utf8_lossy(&token.word).into_owned())
+                .collect();
             assert_eq!(words, expected, "{text}");
         };
         check("Hello, World", &["hello", "world"]);
@@ -138,8 +140,41 @@ mod tests {
     }
 
     #[test]
+    fn words_end_at_an_index_own_punctuation() {
+        let check = |characters: &str, text: &str, expected: &[&str]| {
+            let punctuation = Punctuation::new(characters.as_bytes()).expect("ASCII");
+            let words: Vec<String> = tokens(text.as_bytes(), punctuation)
+                .map(|token| String::from_utf8_lossy(&token.word).into_owned())
+                .collect();
+            assert_eq!(words, expected, "{characters}: {text}");
+            let phrase: Vec<String> = phrase_tokens(text.as_bytes(), punctuation)
+                .map(|token| String::from_utf8_lossy(&token.word).into_owned())
+                .collect();
+            assert_eq!(phrase, expected, "{characters}: {text}");
+        };
+        check(".", "Hello.World test@email", &["hello", "world", "test@email"]);
+        check("_", "one_two,three", &["one", "two,three"]);
+        check("$", "a$b -5", &["a", "b", "-5"]);
+        // Spaces and control characters end words of any list.
+        check(".", "a\tb\nc\r\nd\x01e\x7ff\x0bg", &["a", "b", "c", "d", "e", "f", "g"]);
+        check(".", "...", &[]);
+        check(".", "日本、語。É", &["日本、語。é"]);
+        check("x.", "axb.c", &["a", "b", "c"]);
+        // Without the backslash in the list, it takes any character into the word.
+        check(".,!", "test\\,value", &["test,value"]);
+        check(".,!", "test\\nvalue", &["testnvalue"]);
+        check(".,!", "a\\\\b a\\\\\\b a\\\\\\\\b", &["a\\b", "a\\b", "a\\\\b"]);
+        check(".,!", "two\\ words\\", &["two words"]);
+        // In the list, it ends a word before characters that end none.
+        check(",\\", "test\\,value", &["test,value"]);
+        check(",\\", "test\\nvalue", &["test", "nvalue"]);
+        check(",\\", "a\\\\b a\\\\\\b a\\\\\\\\b", &["a\\b", "a\\", "b", "a\\\\b"]);
+        check(",\\", "\\.a\\", &[".a"]);
+    }
+
+    #[test]
     fn words_know_where_they_stand() {
-        let ends: Vec<_> = tokens(b"ab, Cd").map(|token| (token.start, token.end)).collect();
+        let ends: Vec<_> = tokens(b"ab, Cd", Punctuation::default()).map(|token| (token.start, token.end)).collect();
         assert_eq!(ends, [(0, 2), (4, 6)]);
     }
 

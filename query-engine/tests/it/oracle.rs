@@ -228,12 +228,13 @@ fn summaries_are_those_of_redisearch() {
         let parsed = Parsed::parse(query.as_bytes(), index.schema(), &parse).expect("two words");
         let options = SearchOptions { limit: 100, with_words: true, ..SearchOptions::default() };
         let answer = index.search(&parsed, &options).expect("a small window");
-        let stop_words = &index.schema().stop_words;
+        let (stop_words, punctuation) = (&index.schema().stop_words, index.schema().punctuation);
         let summary = Summary { fragments, words: length, separator: b"... ", stop_words, keeps_unfound: false };
         for pair in reply[1..].chunks(2) {
             let (Reply::Text(id), Reply::List(fields)) = (&pair[0], &pair[1]) else { panic!("{pair:?}") };
             let hit = answer.hits.iter().find(|hit| *hit.id == *id.as_bytes()).expect("both find it");
-            let marks = Marks { words: &hit.words, language: Language::English, open: b"<b>", close: b"</b>" };
+            let marks =
+                Marks { words: &hit.words, language: Language::English, punctuation, open: b"<b>", close: b"</b>" };
             let cut = summarize(texts[id].as_bytes(), &marks, &summary);
             compared += 1;
             if fields[1] != Reply::Text(String::from_utf8_lossy(&cut).into_owned()) {

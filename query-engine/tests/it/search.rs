@@ -1,8 +1,8 @@
 //! Sorting, windows, replacement, memory, explanations.
 
 use query_engine::{
-    Document, DocumentError, Expected, Explanation, Field, FieldKind, Index, Language, Marks, ParseOptions, Query,
-    Schema, Scorer, SearchError, SearchOptions, SortBy, SortKey, Value,
+    Dialect, Document, DocumentError, Expected, Explanation, Field, FieldKind, Index, Language, Marks, ParseOptions,
+    Punctuation, Query, Schema, Scorer, SearchError, SearchOptions, SortBy, SortKey, Value,
 };
 
 fn library() -> Index {
@@ -162,7 +162,13 @@ fn found_words_are_named_and_marked() {
         index.search(&query, &SearchOptions { with_words: true, ..SearchOptions::default() }).expect("a small window");
     let words = &answer.hits[0].words;
     assert_eq!(words.iter().map(|word| String::from_utf8_lossy(&word.text)).collect::<Vec<_>>(), ["+run", "world"]);
-    let marks = Marks { words, language: Language::English, open: b"<b>", close: b"</b>" };
+    let marks = Marks {
+        words,
+        language: Language::English,
+        punctuation: index.schema().punctuation,
+        open: b"<b>",
+        close: b"</b>",
+    };
     let marked = query_engine::highlight(b"Running the world", &marks);
     assert_eq!(String::from_utf8_lossy(&marked), "<b>Running</b> the <b>world</b>");
 }
@@ -215,4 +221,85 @@ fn many_threads_query_at_once() {
             }
         });
     });
+}
+
+/// Documents of an index with punctuation of its own.
+fn punctuated(characters: &[u8]) -> Index {
+    let mut schema = Schema::new([
+        Field::new("t_t", FieldKind::TEXT),
+        Field::new("u", FieldKind::TEXT),
+        Field::new("g", FieldKind::TAG),
+        Field::new("n", FieldKind::Numeric),
+    ])
+    .expect("the names differ");
+    schema.punctuation = Punctuation::new(characters).expect("ASCII");
+    schema.synonyms.add(b"group", [&b"me@home"[..], b"self"]);
+    let mut index = Index::new(schema);
+    let texts = [
+        ("1", "hello.world test@email", "a_b", 1.5),
+        ("2", "me@home says it's C#/C++", "x y", 2.0),
+        ("3", "snake_case Running-shoes", "red", 3.0),
+        ("4", "test\\.value back\\slash", "", 4.0),
+    ];
+    for (id, text, tag, number) in texts {
+        let values =
+            vec![(0, Value::Text(text.as_bytes())), (2, Value::Text(tag.as_bytes())), (3, Value::Number(number))];
+        index.put(&Document::new(id.as_bytes(), values)).expect("valid");
+    }
+    index
+}
+
+#[test]
+fn queries_read_an_index_own_punctuation() {
+    let options = SearchOptions::default();
+    let dots = punctuated(b"._");
+    let slashes = punctuated(b".\\");
+    let params: &[(&str, &[u8])] = &[("p", b"test@email")];
+    let parse = ParseOptions { params, dialect: Dialect::Two, ..ParseOptions::default() };
+    for (index, query, expected) in [
+        (&dots, "hello", "1"),
+        (&dots, "hello.world", "1"),
+        (&dots, "test", ""),
+        (&dots, "\"test@email\"", "1"),
+        (&dots, "\"world test@email\"", "1"),
+        (&dots, "test\\@email", "1"),
+        (&dots, "$p", "1"),
+        (&dots, "test\\@*", "1"),
+        (&dots, "*c#/c*", "2"),
+        (&dots, "w'tes?@*'", "1"),
+        (&dots, "%it's2%", "2"),
+        (&dots, "c#/c++", "2"),
+        (&dots, "it's", "2"),
+        (&dots, "self", "2"),
+        (&dots, "snake_case", "3"),
+        (&dots, "snake", "3"),
+        (&dots, "running\\-shoe", "3"),
+        (&dots, "running -shoes", ""),
+        (&dots, "backslash", "4"),
+        (&dots, "back\\slash", "4"),
+        (&dots, "slash", ""),
+        (&dots, "test\\.value", "4"),
+        (&dots, "test.value", ""),
+        // Names, tags and numbers are no text.
+        (&dots, "@t_t:hello.world", "1"),
+        (&dots, "@u|t_t:hello", "1"),
+        (&dots, "@g:{a_b}", "1"),
+        (&dots, "@g:{a_*}", "1"),
+        (&dots, "@n:[1.5,1.9] hello", "1"),
+        (&dots, "@n==1.5 hello", "1"),
+        (&dots, "hello=>{$weight: 1.5; $inorder: true}", "1"),
+        (&slashes, "back", "4"),
+        (&slashes, "back\\slash", "4"),
+        (&slashes, "\"back slash\"", "4"),
+        (&slashes, "backslash", ""),
+        (&slashes, "test\\.value", "4"),
+        (&slashes, "snake_case", "3"),
+    ] {
+        let query_text = query;
+        let query = Query::parse(query.as_bytes(), index.schema(), &parse);
+        let query = query.unwrap_or_else(|error| panic!("{query_text}: {error}"));
+        let answer = index.search(&query, &options).expect("a small window");
+        let found: Vec<_> = answer.hits.iter().map(|hit| String::from_utf8_lossy(&hit.id)).collect();
+        assert_eq!(found.join(" "), expected, "{query_text}");
+    }
 }

@@ -1,10 +1,12 @@
 //! Words, phrases, affixes, fuzzy words, and attributes.
 
+use std::ops::Range as Span;
+
 use super::{Attribute, Item, Parser, vector};
 use crate::query::lexer::Token;
 use crate::query::node::{Kind, Node};
 use crate::query::{MAX_DEPTH, QueryError};
-use crate::text::{lower, phrase_tokens, unescape};
+use crate::text::{lower, phrase_tokens};
 
 /// The most changes of a fuzzy word.
 const MAX_DISTANCE: u8 = 3;
@@ -78,11 +80,11 @@ impl Parser<'_> {
                 let name = self.lexer.text(name).to_vec();
                 let value = self.param(&name);
                 let is_number = std::str::from_utf8(&value).is_ok_and(|text| text.parse::<f64>().is_ok());
-                Node { verbatim: is_number, ..Node::token(lower(&unescape(&value))) }
+                Node { verbatim: is_number, ..Node::token(lower(&self.schema.punctuation.unescape(&value))) }
             }
             Token::Number(_, _, span) => Node { verbatim: self.modern, ..Node::token(self.lexer.text(span)) },
             Token::Term(span) => {
-                let text = lower(&unescape(self.lexer.text(span))).into_owned();
+                let text = self.plain(span);
                 if !self.options.keep_stop_words && self.schema.stop_words.contains(&text) {
                     return Ok(None);
                 }
@@ -92,6 +94,11 @@ impl Parser<'_> {
         };
         node.verbatim |= self.options.verbatim;
         Ok(Some(node))
+    }
+
+    /// A word in lower case, without escapes.
+    fn plain(&self, span: &Span<usize>) -> Vec<u8> {
+        lower(&self.schema.punctuation.unescape(self.lexer.text(span))).into_owned()
     }
 
     /// The words of a phrase in quotes; stop words stay.
@@ -108,7 +115,7 @@ impl Parser<'_> {
             let near = String::from_utf8_lossy(near).into_owned();
             return Err(QueryError::Syntax { offset: self.lexer.offset + 1, near });
         }
-        for token in phrase_tokens(text) {
+        for token in phrase_tokens(text, self.schema.punctuation) {
             self.count_leaf()?;
             words.push(Node::token(token.word));
         }
@@ -130,7 +137,7 @@ impl Parser<'_> {
         match token {
             Token::Affix { text: span, before, after, is_param } => {
                 let raw = text(self, span, *is_param);
-                let text = if *is_param { raw } else { unescape(&raw).into_owned() };
+                let text = if *is_param { raw } else { self.schema.punctuation.unescape(&raw).into_owned() };
                 Ok(Node::new(Kind::Affix { text, before: *before, after: *after }))
             }
             Token::Wildcard(span, is_param) => Ok(Node::new(Kind::Wildcard { pattern: text(self, span, *is_param) })),
@@ -148,7 +155,7 @@ impl Parser<'_> {
         }
         self.count_leaf()?;
         let text = match &token {
-            Token::Term(span) | Token::Number(_, _, span) => lower(&unescape(self.lexer.text(span))).into_owned(),
+            Token::Term(span) | Token::Number(_, _, span) => self.plain(span),
             Token::Attribute(span) if self.modern => {
                 let name = self.lexer.text(span).to_vec();
                 lower(&self.param(&name)).into_owned()

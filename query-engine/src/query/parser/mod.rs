@@ -17,7 +17,7 @@ use crate::schema::{FieldMask, Schema};
 /// Reads a query into a tree, without expanding words.
 pub(super) fn parse(text: &[u8], schema: &Schema, options: &ParseOptions<'_>) -> Result<Node, QueryError> {
     let modern = options.dialect != Dialect::One;
-    let lexer = Lexer::new(text, modern);
+    let lexer = Lexer::new(text, modern, schema.punctuation);
     let mut parser =
         Parser { lexer, schema, options, modern, stack: Vec::new(), leaves: 0, missing_param: None, bad_param: None };
     let root = parser.run()?;

@@ -140,8 +140,11 @@ impl<'a> Marking<'a> {
             _ => &[],
         };
         let concerns = |fields: &Names<'_>| fields.as_ref().is_none_or(|fields| fields.contains(&name));
-        let language = index.engine().schema().language;
-        let marks = |open, close| Marks { words, language, open, close };
+        let (language, punctuation) = {
+            let engine = index.engine();
+            (engine.schema().language, engine.schema().punctuation)
+        };
+        let marks = |open, close| Marks { words, language, punctuation, open, close };
         let highlights = self.highlight.as_ref().filter(|highlight| concerns(&highlight.fields));
         let (open, close): (&[u8], &[u8]) = highlights.map_or((b"", b""), |it| (it.open, it.close));
         match self.summarize.as_ref().filter(|summarize| concerns(&summarize.fields)) {
