@@ -80,6 +80,8 @@ pub struct Definition {
     pub options: Vec<&'static str>,
     /// Whether the index has stop words of its own.
     pub has_stop_words: bool,
+    /// Its own punctuation as it was given.
+    pub punctuation: Option<Box<[u8]>>,
     /// The commands that make it.
     pub commands: Vec<Words>,
 }

@@ -4,7 +4,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::thread;
 use std::time::Duration;
 
-use query_engine::{Expression, FieldKind, Keeps, Language, NO_STEMS, Schema, StopWords};
+use query_engine::{Expression, FieldKind, Keeps, Language, NO_STEMS, Punctuation, Schema, StopWords};
 
 use super::fields;
 use super::lookup::{NO_INDEX, UNKNOWN_INDEX, absent, index_for, settle};
@@ -34,7 +34,9 @@ pub(super) fn create(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     let settings = &cx.instance().search.options;
     let min_stem = usize::try_from(settings.min_stem.load(Relaxed)).unwrap_or(usize::MAX);
     let is_valkey = cx.config().level().is_valkey();
-    let Some(mut plan) = Plan::parse(args, min_stem, is_valkey)? else { return Err(no_fields(args)) };
+    // A file and a primary also have the definitions of another level.
+    let takes_valkeys = is_valkey || cx.is_told_by_others() || cx.instance().search.is_restoring();
+    let Some(mut plan) = Plan::parse(args, min_stem, takes_valkeys)? else { return Err(no_fields(args)) };
     plan.schema.text_gap = settings.text_gap.load(Relaxed) as u32;
     plan.schema.min_phonetic_length = usize::try_from(settings.min_phonetic.load(Relaxed)).unwrap_or(usize::MAX);
     let (scans, made) = (!plan.skips_scan, (plan.schema, plan.definition));
@@ -76,8 +78,8 @@ const OPTIONS: &[&str] = &["NOFREQS", "NOFIELDS", "NOOFFSETS", "NOHL", "MAXTEXTF
 const NARROW: usize = 32;
 
 impl Plan {
-    /// `None` if there are no fields. `is_valkey` adds the options of valkey-search.
-    fn parse(args: Args<'_>, mut min_stem: usize, is_valkey: bool) -> Result<Option<Self>> {
+    /// `None` if there are no fields. `takes_valkeys` adds the options of valkey-search.
+    fn parse(args: Args<'_>, min_stem: usize, takes_valkeys: bool) -> Result<Option<Self>> {
         let mut words = Words::new(args, 2);
         let mut definition = Definition {
             source: Source::Hash,
@@ -93,30 +95,32 @@ impl Plan {
             fields: Vec::new(),
             options: Vec::new(),
             has_stop_words: false,
+            punctuation: None,
             commands: vec![args.iter().map(Into::into).collect()],
         };
-        let (mut keeps, mut stop_words, mut skips_scan) = (Keeps::default(), StopWords::default(), false);
+        let (mut schema, mut skips_scan) = (Schema::default(), false);
+        schema.min_stem_length = min_stem;
         while !words.take("SCHEMA") {
             if words.is_empty() {
                 return Ok(None);
             }
             match () {
                 () if words.take("NOOFFSETS") => {
-                    keeps.positions = false;
+                    schema.keeps.positions = false;
                     definition.options.push("NOOFFSETS");
                 }
                 // Highlighting reads the document's text.
                 () if words.take("NOHL") => definition.options.push("NOHL"),
                 () if words.take("NOFREQS") => {
-                    keeps.frequencies = false;
+                    schema.keeps.frequencies = false;
                     definition.options.push("NOFREQS");
                 }
                 () if words.take("NOFIELDS") => {
-                    keeps.fields = false;
+                    schema.keeps.fields = false;
                     definition.options.push("NOFIELDS");
                 }
                 () if words.take("STOPWORDS") => {
-                    stop_words = StopWords::new(words.list("STOPWORDS")?.rest());
+                    schema.stop_words = StopWords::new(words.list("STOPWORDS")?.rest());
                     definition.has_stop_words = true;
                 }
                 () if words.take("SKIPINITIALSCAN") => skips_scan = true,
@@ -129,27 +133,42 @@ impl Plan {
                     }
                 }
                 () if words.take("TEMPORARY") => definition.idle_ms = idle_ms(&mut words)?,
-                // Positions are kept unless NOOFFSETS says otherwise.
-                () if is_valkey && words.take("WITHOFFSETS") => {}
-                () if is_valkey && words.take("NOSTEM") => min_stem = NO_STEMS,
-                () if is_valkey && words.take("MINSTEMSIZE") => min_stem = words.number("MINSTEMSIZE")?,
+                () if takes_valkeys && valkeys_option(&mut schema, &mut definition, &mut words)? => {}
                 () => rule(&mut definition, &mut words)?,
             }
         }
         if words.is_empty() {
             return Ok(None);
         }
-        let mut schema = Schema::default();
-        (schema.stop_words, schema.keeps) = (stop_words, keeps);
         schema.language = definition.language.unwrap_or(Language::English);
-        schema.min_stem_length = min_stem;
         for (field, source) in fields::parse(&mut words, definition.source)? {
             schema.add(field).map_err(|error| Error::Message(error.to_string()))?;
             definition.fields.push(source);
         }
-        complete_options(&mut definition, keeps);
+        complete_options(&mut definition, schema.keeps);
         Ok(Some(Self { schema, definition, skips_scan }))
     }
+}
+
+/// Reads an option of valkey-search, if one stands there.
+fn valkeys_option(schema: &mut Schema, definition: &mut Definition, words: &mut Words<'_>) -> Result<bool> {
+    match () {
+        // Positions are kept unless NOOFFSETS says otherwise.
+        () if words.take("WITHOFFSETS") => {}
+        () if words.take("NOSTEM") => schema.min_stem_length = NO_STEMS,
+        () if words.take("MINSTEMSIZE") => schema.min_stem_length = words.number("MINSTEMSIZE")?,
+        () if words.take("NOSTOPWORDS") => {
+            schema.stop_words = StopWords::new::<&str>([]);
+            definition.has_stop_words = true;
+        }
+        () if words.take("PUNCTUATION") => {
+            let characters = words.need("PUNCTUATION")?;
+            schema.punctuation = Punctuation::new(characters).map_err(|error| Error::Message(error.to_string()))?;
+            definition.punctuation = Some(characters.into());
+        }
+        () => return Ok(false),
+    }
+    Ok(true)
 }
 
 /// The time of TEMPORARY; −1 stands for an index that stays, as in RediSearch.

@@ -3,7 +3,7 @@
 use std::sync::atomic::Ordering::Relaxed;
 
 use query_engine::vector::{Algorithm, VectorOptions};
-use query_engine::{Field, FieldKind, Surface};
+use query_engine::{Field, FieldKind, MIN_STEM_LENGTH, NO_STEMS, Schema, Surface};
 
 use super::gathered;
 use super::lookup::{NO_INDEX, default_deadline, index_for, refresh};
@@ -180,13 +180,14 @@ pub(super) fn info(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
 fn show(reply: &mut Reply, index: &SearchIndex, figures: &Figures, valkey: Option<Option<Scope>>) {
     let definition = index.definition();
     // A temporary index has no garbage collector in RediSearch.
-    let is_collected = !index.is_temporary();
-    let added = valkey.map_or(0, |scope| PROGRESS + usize::from(scope.is_some()));
-    reply.map(33 + usize::from(is_collected) + usize::from(definition.has_stop_words) + added);
+    let is_collected = !index.is_temporary() && valkey.is_none();
+    let added = valkey.map_or(STATISTICS, |scope| PROGRESS + READS + usize::from(scope.is_some()));
+    reply.map(30 + usize::from(is_collected) + usize::from(definition.has_stop_words) + added);
     reply.simple("index_name");
     reply.bulk(index.name());
     if let Some(scope) = valkey {
         progress(reply, scope, figures);
+        reads(reply, &definition, index.engine().schema());
     }
     reply.simple("index_options");
     reply.array(definition.options.len());
@@ -197,7 +198,7 @@ fn show(reply: &mut Reply, index: &SearchIndex, figures: &Figures, valkey: Optio
     let engine = index.engine();
     reply.array(definition.fields.len());
     for (field, source) in engine.schema().fields().iter().zip(&definition.fields) {
-        attribute(reply, field, source);
+        attribute(reply, field, source, valkey.is_some().then(|| engine.schema()));
     }
     count(reply, "num_docs", figures.documents);
     count(reply, "max_doc_id", figures.last);
@@ -219,6 +220,31 @@ fn show(reply: &mut Reply, index: &SearchIndex, figures: &Figures, valkey: Optio
         // No cycle has a length.
         GC.iter().for_each(|name| number(reply, name, if *name == "average_cycle_time_ms" { f64::NAN } else { 0.0 }));
     }
+    if valkey.is_none() {
+        cursors(reply, figures);
+    }
+    if let Some(words) = stop_words {
+        reply.simple("stopwords_list");
+        reply.array(words.len());
+        words.iter().for_each(|word| reply.bulk(word));
+    }
+    if valkey.is_none() {
+        reply.simple("dialect_stats");
+        reply.map(4);
+        for (dialect, has_come) in (1..).zip(figures.dialects) {
+            reply.simple(&format!("dialect_{dialect}"));
+            reply.int(has_come.into());
+        }
+        reply.simple("Index Errors");
+        errors(reply, &figures.failures, None);
+    }
+    statistics(reply, &figures.failures, &definition);
+}
+
+/// RediSearch's fields of cursors, dialects and errors, which valkey-search lacks as it lacks `gc_stats`.
+const STATISTICS: usize = 3;
+
+fn cursors(reply: &mut Reply, figures: &Figures) {
     reply.simple("cursor_stats");
     reply.map(4);
     for (name, value) in [
@@ -230,20 +256,6 @@ fn show(reply: &mut Reply, index: &SearchIndex, figures: &Figures, valkey: Optio
         reply.simple(name);
         reply.int(value);
     }
-    if let Some(words) = stop_words {
-        reply.simple("stopwords_list");
-        reply.array(words.len());
-        words.iter().for_each(|word| reply.bulk(word));
-    }
-    reply.simple("dialect_stats");
-    reply.map(4);
-    for (dialect, has_come) in (1..).zip(figures.dialects) {
-        reply.simple(&format!("dialect_{dialect}"));
-        reply.int(has_come.into());
-    }
-    reply.simple("Index Errors");
-    errors(reply, &figures.failures, None);
-    statistics(reply, &figures.failures, &definition);
 }
 
 /// Fields of [`progress`].
@@ -264,6 +276,28 @@ fn progress(reply: &mut Reply, scope: Option<Scope>, figures: &Figures) {
     reply.simple("0 sec");
     reply.simple("state");
     reply.simple(if figures.is_scanned { "backfill_in_progress" } else { "ready" });
+}
+
+/// Fields of [`reads`].
+const READS: usize = 5;
+
+/// How an index reads its texts, under valkey-search's names.
+fn reads(reply: &mut Reply, definition: &Definition, schema: &Schema) {
+    reply.simple("language");
+    reply.simple(schema.language.name());
+    reply.simple("punctuation");
+    match &definition.punctuation {
+        Some(given) => reply.bulk(given),
+        None => reply.bulk(schema.punctuation.characters().collect::<String>().as_bytes()),
+    }
+    reply.simple("stop_words");
+    reply.array(schema.stop_words.iter().count());
+    schema.stop_words.iter().for_each(|word| reply.bulk(word));
+    reply.simple("with_offsets");
+    reply.simple(if schema.keeps.positions { "1" } else { "0" });
+    // An index without stems has no length of its own.
+    let length = if schema.min_stem_length == NO_STEMS { MIN_STEM_LENGTH } else { schema.min_stem_length };
+    count(reply, "min_stem_size", length as f64);
 }
 
 /// Documents that could not be indexed, by field.
@@ -314,8 +348,10 @@ fn texts(reply: &mut Reply, texts: &[(&str, Option<&[u8]>)]) {
     }
 }
 
-/// A field of the schema: in RESP3 a map with its flags in a list, in RESP2 one list.
-fn attribute(reply: &mut Reply, field: &Field, source: &SourceField) {
+/// A field of the schema: in RESP3 a map with its flags in a list, in RESP2 one list. valkey-search has no flags, but names
+/// and numbers; `valkey` is the schema for them.
+fn attribute(reply: &mut Reply, field: &Field, source: &SourceField, valkey: Option<&Schema>) {
+    let numbers = valkey.map_or_else(Vec::new, |schema| numbers(field, schema));
     let flags: &[(bool, &str)] = &[
         (matches!(field.kind, FieldKind::Text { stem: false, .. }), "NOSTEM"),
         (matches!(field.kind, FieldKind::Tag { case_sensitive: true, .. }), "CASESENSITIVE"),
@@ -337,9 +373,10 @@ fn attribute(reply: &mut Reply, field: &Field, source: &SourceField) {
     };
     let is_map = reply.is_resp3();
     if is_map {
-        reply.map(4 + options);
+        reply.map(4 + options + numbers.len());
     } else {
-        reply.array(6 + 2 * options + flags.len());
+        let flags = if valkey.is_some() { 0 } else { flags.len() };
+        reply.array(6 + 2 * (options + numbers.len()) + flags);
     }
     reply.simple("identifier");
     reply.bulk(&source.identifier);
@@ -368,11 +405,34 @@ fn attribute(reply: &mut Reply, field: &Field, source: &SourceField) {
         }
         FieldKind::Vector(options) => vector(reply, options),
     }
+    numbers.iter().for_each(|(name, is_set)| count(reply, name, f64::from(u8::from(*is_set))));
     if is_map {
         reply.simple("flags");
         reply.array(flags.len());
     }
-    flags.iter().for_each(|flag| reply.simple(flag));
+    if is_map || valkey.is_none() {
+        flags.iter().for_each(|flag| reply.simple(flag));
+    }
+}
+
+/// A field's flags as valkey-search has them: names, and 1 or 0. Flags that it lacks stand there if they are set.
+fn numbers(field: &Field, schema: &Schema) -> Vec<(&'static str, bool)> {
+    let own: &[(&str, bool)] = match field.kind {
+        FieldKind::Text { stem, .. } => {
+            let has_stems = stem && schema.min_stem_length != NO_STEMS;
+            &[("WITH_SUFFIX_TRIE", field.suffix_trie), ("NO_STEM", !has_stems)]
+        }
+        FieldKind::Tag { case_sensitive, .. } => &[("CASESENSITIVE", case_sensitive)],
+        _ => &[],
+    };
+    let set = [
+        ("SORTABLE", field.sortable),
+        ("UNF", field.sortable && field.unnormalized),
+        ("NOINDEX", !field.indexed),
+        ("INDEXEMPTY", field.index_empty),
+        ("INDEXMISSING", field.index_missing),
+    ];
+    own.iter().copied().chain(set.into_iter().filter(|(_, is_set)| *is_set)).collect()
 }
 
 fn vector(reply: &mut Reply, options: &VectorOptions) {

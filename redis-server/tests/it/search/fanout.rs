@@ -393,6 +393,18 @@ fn one_node_alone_in_valkeys_words() {
         assert_eq!(total(&replies[0]), own);
     }
     assert_eq!((documents, found), (60, 60));
+    // All nodes have the punctuation of a definition.
+    assert!(!fleet.at(1, &["FT.CREATE", "own", "PUNCTUATION", ".", "SCHEMA", "t", "TEXT"]).is_error());
+    for number in 0..6 {
+        fleet.write(&["HSET", &format!("key:{number}"), "t", "me@home.org"]);
+    }
+    for node in 0..RANGES.len() {
+        for (query, expected) in [("org", "6"), ("home", "0"), ("me\\@home", "6")] {
+            let reply = fleet.at(node, &["FT.SEARCH", "own", query, "NOCONTENT", "DIALECT", "2"]);
+            assert_eq!(total(&reply), expected, "{node}: {query}");
+        }
+        assert_eq!(figure(&fleet.at(node, &["FT.INFO", "own"]), "punctuation"), ".");
+    }
 }
 
 #[test]

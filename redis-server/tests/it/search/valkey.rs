@@ -1,11 +1,15 @@
 //! Valkey's search module: what it answers otherwise than RediSearch, with `compatibility valkey-9`.
 
 use std::collections::BTreeSet;
+use std::io::{Read, Write};
+
+use rustix::process::Signal;
 
 use super::{ask, find, ids, run};
 use crate::support::process::{Process, ask as command};
 use crate::support::resp::{Value, take_bare_errors};
 use crate::support::server::{Client, Server};
+use crate::support::until;
 
 fn start() -> (Server, Client) {
     let server = Server::with(&[("compatibility", "valkey-9")]);
@@ -17,7 +21,15 @@ fn start() -> (Server, Client) {
 /// The value behind a name in a list of names and values.
 fn named(reply: &Value, name: &str) -> Option<String> {
     let Value::Array(items) = reply else { panic!("no list: {reply:?}") };
-    items.chunks(2).find(|pair| pair[0].text() == name).map(|pair| pair[1].text())
+    items.chunks(2).find(|pair| pair[0].text() == name).map(|pair| flat(&pair[1]))
+}
+
+/// A text, or those of a list with spaces between them.
+fn flat(value: &Value) -> String {
+    match value {
+        Value::Array(items) => items.iter().map(flat).collect::<Vec<_>>().join(" "),
+        value => value.text(),
+    }
 }
 
 #[test]
@@ -99,6 +111,156 @@ fn indexes_have_valkeys_options_and_progress() {
     assert_eq!(ids(&local), BTreeSet::from(["1".to_owned()]));
 }
 
+/// Three documents, with the punctuation `.,!` and with the default.
+const PUNCTUATED: &[&str] = &[
+    "HSET 1 t 'hello.world test@email'",
+    "HSET 2 t 'test\\,value back\\slash'",
+    "HSET 3 t 'me@home. C#/C++ it-is'",
+    "FT.CREATE own PUNCTUATION .,! NOSTOPWORDS SCHEMA t TEXT",
+    "FT.CREATE plain SCHEMA t TEXT",
+    "FT.ALTER own SCHEMA ADD u TEXT",
+    "HSET 4 u 'a@b.c'",
+    "FT.SYNUPDATE own group me@home self",
+];
+
+/// Their answers: index, query, documents.
+const ANSWERS: &[(&str, &str, &[&str])] = &[
+    ("own", "hello", &["1"]),
+    ("own", "test", &[]),
+    ("own", "@t:\"test@email\"", &["1"]),
+    ("own", "test\\@email", &["1"]),
+    ("own", "test\\@em*", &["1"]),
+    ("own", "w'test?email'", &["1"]),
+    ("own", "%tests\\@email%", &["1"]),
+    ("own", "test\\,value", &["2"]),
+    ("own", "test,value", &[]),
+    ("own", "back", &[]),
+    ("own", "back\\slash", &["2"]),
+    ("own", "c#/c++", &["3"]),
+    ("own", "it\\-is", &["3"]),
+    ("own", "me\\@home", &["3"]),
+    ("own", "a\\@b", &["4"]),
+    ("own", "self", &["3"]),
+    ("plain", "test", &["1"]),
+    ("plain", "@t:\"test@email\"", &["1"]),
+    ("plain", "c#/c++", &["3"]),
+    ("plain", "home", &["3"]),
+];
+
+#[test]
+fn words_end_at_the_punctuation_of_their_index() {
+    let (_server, mut client) = start();
+    PUNCTUATED.iter().for_each(|line| _ = run(&mut client, line));
+    for (index, query, expected) in ANSWERS {
+        let found: Vec<String> = find(&mut client, index, query).into_iter().collect();
+        assert_eq!(found, *expected, "{index}: {query}");
+    }
+    let shown = |client: &mut Client, options: &str| {
+        flat(&run(client, &format!("FT.SEARCH own '@t:\"test@email\"' {options}")))
+    };
+    assert!(shown(&mut client, "HIGHLIGHT TAGS [ ]").contains("hello.world [test@email]"));
+    let cut = shown(&mut client, "SUMMARIZE FRAGS 1 LEN 4");
+    assert!(cut.contains("world test@email"), "{cut}");
+    let explained = run(&mut client, "FT.EXPLAIN own c#/c++").text();
+    assert!(explained.contains("c#/c++"), "{explained}");
+}
+
+#[test]
+fn info_tells_how_texts_are_read() {
+    let (_server, mut client) = start();
+    let mut info = |options: &str, fields: &str| {
+        run(&mut client, &format!("FT.CREATE i {options} SCHEMA {fields}"));
+        let info = run(&mut client, "FT.INFO i");
+        run(&mut client, "FT.DROPINDEX i");
+        info
+    };
+    let own = info("PUNCTUATION .,! STOPWORDS 2 the and MINSTEMSIZE 5", "t TEXT NOSTEM WITHSUFFIXTRIE SORTABLE g TAG");
+    for (name, expected) in [
+        ("punctuation", ".,!"),
+        ("stop_words", "and the"),
+        ("with_offsets", "1"),
+        ("language", "english"),
+        ("min_stem_size", "5"),
+    ] {
+        assert_eq!(named(&own, name).as_deref(), Some(expected), "{name}");
+    }
+    let Value::Array(items) = &own else { panic!("a list") };
+    let attributes = items.chunks(2).find(|pair| pair[0].text() == "attributes").map(|pair| &pair[1]);
+    let Some(Value::Array(attributes)) = attributes else { panic!("attributes") };
+    for (at, name, expected) in [
+        (0, "NO_STEM", Some("1")),
+        (0, "WITH_SUFFIX_TRIE", Some("1")),
+        (0, "SORTABLE", Some("1")),
+        (1, "SEPARATOR", Some(",")),
+        (1, "CASESENSITIVE", Some("0")),
+        (1, "SORTABLE", None),
+    ] {
+        assert_eq!(named(&attributes[at], name).as_deref(), expected, "{name}");
+    }
+    for name in ["gc_stats", "cursor_stats", "dialect_stats", "Index Errors"] {
+        assert_eq!(named(&own, name), None, "{name}");
+    }
+    assert!(named(&own, "field statistics").is_some());
+    let plain = info("NOOFFSETS", "t TEXT");
+    assert_eq!(named(&plain, "punctuation").as_deref(), Some("!\"#$%&'()*+,-./:;<=>?@[]^`{|}~"));
+    assert_eq!(named(&plain, "with_offsets").as_deref(), Some("0"));
+}
+
+fn check_answers(stream: &mut (impl Read + Write), place: &str) {
+    for (index, query, expected) in ANSWERS {
+        let found = ids(&command(stream, &["FT.SEARCH", index, query, "NOCONTENT", "DIALECT", "2"]));
+        assert_eq!(found.iter().map(String::as_str).collect::<Vec<_>>(), *expected, "{place} {index}: {query}");
+    }
+}
+
+/// A definition with an option of this level goes to servers of other levels.
+#[test]
+fn punctuation_outlives_the_server_and_goes_to_replicas() {
+    let aof = [("appendonly", "yes"), ("appendfsync", "always")];
+    let plain = [aof[0], aof[1], ("aof-use-rdb-preamble", "no")];
+    for (name, settings, save) in [
+        ("search-punctuation-rdb", &[][..], "SAVE"),
+        ("search-punctuation-aof", &aof, "PING"),
+        ("search-punctuation-base", &plain, "BGREWRITEAOF"),
+    ] {
+        let settings = [settings, &[("compatibility", "valkey-9")]].concat();
+        let mut process = Process::start(name, &settings);
+        let stream = &mut process.connect();
+        for line in PUNCTUATED {
+            let words = super::words(line);
+            let reply = command(stream, &words.iter().map(String::as_str).collect::<Vec<_>>());
+            assert!(!reply.is_error(), "{line}: {reply:?}");
+        }
+        command(stream, &[save]);
+        until("the file is written", || {
+            let info = command(stream, &["INFO", "persistence"]).text();
+            info.contains("aof_rewrite_in_progress:0") && info.contains("aof_rewrite_scheduled:0")
+        });
+        process.signal(Signal::KILL);
+        process.ended();
+        process.restart();
+        check_answers(&mut process.connect(), name);
+        process.add_flags(&["--compatibility", "8.0"]);
+        process.signal(Signal::KILL);
+        process.ended();
+        process.restart();
+        check_answers(&mut process.connect(), "at another level");
+    }
+    let (primary, mut client) = start();
+    PUNCTUATED.iter().for_each(|line| _ = run(&mut client, line));
+    let replica = Server::with(&[("compatibility", "8.0")]);
+    let mut theirs = replica.connect();
+    run(&mut theirs, &format!("REPLICAOF 127.0.0.1 {}", primary.addr.port()));
+    until("the replica has caught up", || {
+        ask(&mut theirs, "FT.SEARCH own a\\@b NOCONTENT") == ask(&mut client, "FT.SEARCH own a\\@b NOCONTENT")
+    });
+    check_answers(&mut theirs.stream, "replica");
+    run(&mut client, "FT.CREATE later PUNCTUATION . SCHEMA t TEXT");
+    until("the replica has it", || {
+        ask(&mut theirs, "FT.SEARCH later home NOCONTENT") == Value::Array(vec![Value::Int(0)])
+    });
+}
+
 #[test]
 fn errors_are_valkeys() {
     let (_server, mut client) = start();
@@ -111,6 +273,9 @@ fn errors_are_valkeys() {
     for line in ["FT.DROPINDEX none", "FT.INFO none", "FT.SEARCH none x"] {
         check(line, "Index with name 'none' not found in database 0");
     }
+    check("FT.CREATE k PUNCTUATION '' SCHEMA t TEXT", "PUNCTUATION string cannot be empty");
+    check("FT.CREATE k PUNCTUATION 。 SCHEMA t TEXT", "PUNCTUATION has a character beyond ASCII");
+    check("FT.CREATE k PUNCTUATION SCHEMA t TEXT", "Unknown argument `t`");
     // One command without subcommands: rights are checked before its words.
     check("FT._DEBUG SHOW_INFO", "Unknown subcommand");
     run(&mut client, "ACL SETUSER u on nopass ~* -@all +@read +ping");
@@ -162,10 +327,18 @@ fn other_levels_are_as_they_were() {
         "FT.INFO i LOCAL",
         "FT.SEARCH i x LOCALONLY",
         "FT.CREATE j NOSTEM SCHEMA t TEXT",
+        "FT.CREATE j PUNCTUATION . SCHEMA t TEXT",
+        "FT.CREATE j NOSTOPWORDS SCHEMA t TEXT",
         "FT.SEARCH i @g:{a:*}",
         "FT.AGGREGATE i x CONSISTENT",
     ] {
         assert!(ask(&mut client, line).is_error(), "{line}");
     }
-    assert_eq!(named(&run(&mut client, "FT.INFO i"), "state"), None);
+    let info = run(&mut client, "FT.INFO i");
+    for name in ["state", "punctuation", "stop_words"] {
+        assert_eq!(named(&info, name), None, "{name}");
+    }
+    for name in ["gc_stats", "cursor_stats", "dialect_stats", "Index Errors"] {
+        assert!(named(&info, name).is_some(), "{name}");
+    }
 }
