@@ -1,6 +1,6 @@
 //! Vectors in memory, one per slot.
 
-use super::distance::{dot_in_order, hamming, sum};
+use super::distance::{self, dot_in_order, hamming};
 use super::element::{ElementType, Metric, from_brain, from_half, read, to_brain, to_half};
 
 /// How a vector's elements are kept.
@@ -69,7 +69,7 @@ impl Format {
             ElementType::Float64 => {
                 let mut elements = read(blob, f64::from_le_bytes);
                 if is_angle {
-                    let length = sum(&elements, &elements, |one, other| one * other).sqrt();
+                    let length = distance::f64_dot(&elements, &elements).sqrt();
                     elements.iter_mut().for_each(|element| *element = over(*element, length));
                 }
                 Vector { elements: Elements::F64(elements), scale: 1.0 }
@@ -80,11 +80,11 @@ impl Format {
             }
             ElementType::Int8 => {
                 let elements = read(blob, i8::from_le_bytes);
-                let square = sum(&elements, &elements, |one, other| i32::from(one) * i32::from(other));
+                let square = distance::i8_dot(&elements, &elements);
                 Vector { elements: Elements::I8(elements), scale: inverse_length(is_angle, square) }
             }
             ElementType::Uint8 => {
-                let square = sum(blob, blob, |one, other| i32::from(one) * i32::from(other));
+                let square = distance::u8_dot(blob, blob);
                 Vector { elements: Elements::U8(blob.to_vec()), scale: inverse_length(is_angle, square) }
             }
         };
@@ -94,7 +94,7 @@ impl Format {
     /// Takes floats into the storage's form. Their number is `dimensions`.
     pub(crate) fn encode(self, mut floats: Vec<f32>) -> Vector {
         if self.metric == Metric::Cosine {
-            let length = sum(&floats, &floats, |one, other| one * other).sqrt();
+            let length = distance::f32_dot(&floats, &floats).sqrt();
             floats.iter_mut().for_each(|element| *element = over(f64::from(*element), f64::from(length)) as f32);
         }
         self.pack(floats)
@@ -157,7 +157,7 @@ impl Format {
             (Row::F32(one), Row::F32(other)) => 1.0 - dot_in_order(one, other),
             (Row::I8(_, range), Row::I8(_, other_range)) if range == 0.0 || other_range == 0.0 => 1.0,
             (Row::I8(one, range), Row::I8(other, other_range)) => {
-                let dot = sum(one, other, |one, other| i32::from(one) * i32::from(other));
+                let dot = distance::i8_dot(one, other);
                 let scale = (range / Q8_MAX) * (other_range / Q8_MAX);
                 (1.0 - dot as f32 * scale).clamp(0.0, 2.0)
             }
@@ -197,22 +197,17 @@ impl Format {
     }
 
     fn dot(self, one: Row<'_>, other: Row<'_>) -> f64 {
+        let scaled = |dot: i32, scale: f32, other: f32| f64::from(dot) * f64::from(scale) * f64::from(other);
         match (one, other) {
-            (Row::F32(one), Row::F32(other)) => f64::from(sum(one, other, |one, other| one * other)),
-            (Row::F64(one), Row::F64(other)) => sum(one, other, |one, other| one * other),
-            (Row::F16(one), Row::F16(other)) => {
-                f64::from(sum(one, other, |one, other| from_half(one) * from_half(other)))
-            }
-            (Row::Bf16(one), Row::Bf16(other)) => {
-                f64::from(sum(one, other, |one, other| from_brain(one) * from_brain(other)))
-            }
+            (Row::F32(one), Row::F32(other)) => distance::f32_dot(one, other).into(),
+            (Row::F64(one), Row::F64(other)) => distance::f64_dot(one, other),
+            (Row::F16(one), Row::F16(other)) => distance::f16_dot(one, other).into(),
+            (Row::Bf16(one), Row::Bf16(other)) => distance::bf16_dot(one, other).into(),
             (Row::I8(one, scale), Row::I8(other, other_scale)) => {
-                let dot = sum(one, other, |one, other| i32::from(one) * i32::from(other));
-                f64::from(dot) * f64::from(scale) * f64::from(other_scale)
+                scaled(distance::i8_dot(one, other), scale, other_scale)
             }
             (Row::U8(one, scale), Row::U8(other, other_scale)) => {
-                let dot = sum(one, other, |one, other| i32::from(one) * i32::from(other));
-                f64::from(dot) * f64::from(scale) * f64::from(other_scale)
+                scaled(distance::u8_dot(one, other), scale, other_scale)
             }
             // Bits are −1 and 1 over the root of their number.
             (Row::Bits(one), Row::Bits(other)) => {
@@ -225,25 +220,13 @@ impl Format {
 
 fn l2(one: Row<'_>, other: Row<'_>) -> f64 {
     match (one, other) {
-        (Row::F32(one), Row::F32(other)) => f64::from(sum(one, other, |one, other| (one - other) * (one - other))),
-        (Row::F64(one), Row::F64(other)) => sum(one, other, |one, other| (one - other) * (one - other)),
-        (Row::F16(one), Row::F16(other)) => f64::from(sum(one, other, |one, other| {
-            let apart = from_half(one) - from_half(other);
-            apart * apart
-        })),
-        (Row::Bf16(one), Row::Bf16(other)) => f64::from(sum(one, other, |one, other| {
-            let apart = from_brain(one) - from_brain(other);
-            apart * apart
-        })),
-        (Row::I8(one, _), Row::I8(other, _)) => f64::from(sum(one, other, |one, other| {
-            let apart = i32::from(one) - i32::from(other);
-            apart * apart
-        })),
-        (Row::U8(one, _), Row::U8(other, _)) => f64::from(sum(one, other, |one, other| {
-            let apart = i32::from(one) - i32::from(other);
-            apart * apart
-        })),
-        (Row::Bits(one), Row::Bits(other)) => f64::from(hamming(one, other)),
+        (Row::F32(one), Row::F32(other)) => distance::f32_l2(one, other).into(),
+        (Row::F64(one), Row::F64(other)) => distance::f64_l2(one, other),
+        (Row::F16(one), Row::F16(other)) => distance::f16_l2(one, other).into(),
+        (Row::Bf16(one), Row::Bf16(other)) => distance::bf16_l2(one, other).into(),
+        (Row::I8(one, _), Row::I8(other, _)) => distance::i8_l2(one, other).into(),
+        (Row::U8(one, _), Row::U8(other, _)) => distance::u8_l2(one, other).into(),
+        (Row::Bits(one), Row::Bits(other)) => hamming(one, other).into(),
         _ => f64::NAN,
     }
 }
