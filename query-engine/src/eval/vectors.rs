@@ -76,12 +76,15 @@ impl<'i> Context<'i, '_> {
     /// The live documents that a filter matches.
     fn matching(&self, filter: &Node) -> Vec<DocNumber> {
         let (mut matches, mut numbers, mut target) = (self.build(filter), Vec::new(), 1);
+        let is_live = self.live();
         while let Some(number) = matches.seek(target) {
             target = number + 1;
             if number.is_multiple_of(ASK_EVERY) && self.is_over() {
                 break;
             }
-            numbers.extend(self.is_kept(number).then_some(number));
+            if is_live.as_deref().is_none_or(|is_live| is_live(number)) {
+                numbers.push(number);
+            }
         }
         numbers
     }

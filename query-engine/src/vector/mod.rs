@@ -316,7 +316,7 @@ pub struct VectorIndex {
     vectors: Vectors,
     /// By slot. Slots have no holes: the last vector moves into the place of a removed one.
     labels: Vec<u64>,
-    slots: HashMap<u64, u32>,
+    slots: HashMap<u64, u32, foldhash::fast::RandomState>,
     graph: Option<Graph>,
 }
 
@@ -326,8 +326,19 @@ const SEED: u64 = 0x5eed;
 /// Slots between two questions whether a scan is over.
 const ASK_EVERY: usize = 256;
 
+/// Slots whose vectors a scan asks of the memory at once.
+const SCAN_BATCH: usize = 16;
+
 /// The work of removing one vector from a graph, in slots that are looked at meanwhile.
 const REMOVAL_WORK: u64 = 64;
+
+/// The order of slots that are scanned.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Order {
+    /// The processor itself fetches what follows.
+    Rising,
+    Any,
+}
 
 impl VectorIndex {
     /// An empty index.
@@ -354,7 +365,7 @@ impl VectorIndex {
             }
         };
         let vectors = Vectors::new(format, block);
-        Self { algorithm, vectors, labels: Vec::new(), slots: HashMap::new(), graph }
+        Self { algorithm, vectors, labels: Vec::new(), slots: HashMap::default(), graph }
     }
 
     /// Adds a vector, or replaces the one of the same label.
@@ -480,7 +491,7 @@ impl VectorIndex {
         let accept = accepts.as_ref().map(|accept| accept as &Accept<'_>);
         let scan = || {
             let slots = (0..self.labels.len() as u32).filter(|slot| accept.is_none_or(|accept| accept(*slot)));
-            self.scan(query, k, slots, search.is_over)
+            self.scan(query, k, slots, Order::Rising, search.is_over)
         };
         let found = match (&self.graph, self.algorithm.walk()) {
             (Some(graph), Some(walk)) => {
@@ -503,7 +514,7 @@ impl VectorIndex {
     pub(crate) fn exact(&self, query: &Vector, search: &Nearest<'_>) -> Vec<Neighbour> {
         let accepts = |slot: &u32| search.accept.is_none_or(|accept| accept(self.labels[*slot as usize]));
         let slots = (0..self.labels.len() as u32).filter(accepts);
-        let found = self.scan(query, search.k.min(self.len()), slots, search.is_over);
+        let found = self.scan(query, search.k.min(self.len()), slots, Order::Rising, search.is_over);
         self.labelled(found)
     }
 
@@ -548,7 +559,7 @@ impl VectorIndex {
     #[must_use]
     pub fn nearest_of(&self, query: &Vector, k: usize, labels: &[u64], is_over: Option<&IsOver<'_>>) -> Vec<Neighbour> {
         let slots = labels.iter().filter_map(|label| self.slots.get(label).copied());
-        let found = self.scan(query, k.min(self.len()), slots, is_over);
+        let found = self.scan(query, k.min(self.len()), slots, Order::Any, is_over);
         self.labelled(found)
     }
 
@@ -566,21 +577,34 @@ impl VectorIndex {
         query: &Vector,
         k: usize,
         slots: impl Iterator<Item = u32>,
+        order: Order,
         is_over: Option<&IsOver<'_>>,
     ) -> Vec<Found> {
         let (row, mut best) = (query.row(), BinaryHeap::new());
-        for (at, slot) in slots.enumerate() {
-            if at % ASK_EVERY == ASK_EVERY - 1 && is_over.is_some_and(|is_over| is_over()) {
-                break;
+        let mut slots = slots.fuse();
+        let (mut next, mut compared) = (Vec::with_capacity(SCAN_BATCH), 0);
+        loop {
+            next.clear();
+            next.extend(slots.by_ref().take(SCAN_BATCH));
+            if next.is_empty() {
+                return best.into_vec();
             }
-            let found = Found { distance: self.vectors.distance(row, slot), slot };
-            if best.len() < k {
-                best.push(found);
-            } else if let Some(mut worst) = best.peek_mut().filter(|worst| found < **worst) {
-                *worst = found;
+            compared += next.len();
+            if compared % ASK_EVERY < SCAN_BATCH && is_over.is_some_and(|is_over| is_over()) {
+                return best.into_vec();
+            }
+            if order == Order::Any {
+                self.vectors.touch(&next);
+            }
+            for &slot in &next {
+                let found = Found { distance: self.vectors.distance(row, slot), slot };
+                if best.len() < k {
+                    best.push(found);
+                } else if let Some(mut worst) = best.peek_mut().filter(|worst| found < **worst) {
+                    *worst = found;
+                }
             }
         }
-        best.into_vec()
     }
 
     /// All vectors that are near enough, the nearest first.

@@ -1,5 +1,7 @@
 //! Vectors in memory, one per slot.
 
+use std::hint::black_box;
+
 use super::distance::{self, dot_in_order, hamming};
 use super::element::{ElementType, Metric, from_brain, from_half, read, to_brain, to_half};
 
@@ -280,6 +282,12 @@ impl Row<'_> {
     }
 }
 
+/// Bytes that memory brings at once.
+const CACHE_LINE: usize = 64;
+
+/// Bytes of a row that are read ahead; the processor itself fetches what follows.
+const TOUCHED: usize = 512;
+
 /// Rows of one width, in blocks: growing moves no block, and the last ones are given back.
 #[derive(Clone, Debug)]
 pub(super) struct Blocks<T> {
@@ -327,6 +335,17 @@ impl<T: Copy + Default> Blocks<T> {
         block.extend_from_slice(row);
         block.resize(span.end, T::default());
         self.rows += 1;
+    }
+
+    /// Reads each cache line of the first [`TOUCHED`] bytes of rows.
+    fn touch(&self, slots: &[u32]) {
+        let step = (CACHE_LINE / size_of::<T>()).max(1);
+        for slot in slots {
+            let row = self.row(*slot as usize);
+            for element in row.iter().step_by(step).take(TOUCHED / CACHE_LINE) {
+                black_box(*element);
+            }
+        }
     }
 
     pub(super) fn len(&self) -> usize {
@@ -449,6 +468,18 @@ impl Vectors {
     /// The distance of a vector and a slot.
     pub(super) fn distance(&self, query: Row<'_>, slot: u32) -> f64 {
         self.format.distance(query, self.row(slot))
+    }
+
+    /// Reads a little of slots that are compared next: their memory comes at the same time, not one after the other.
+    pub(super) fn touch(&self, slots: &[u32]) {
+        match &self.rows {
+            Rows::F32(rows) => rows.touch(slots),
+            Rows::F64(rows) => rows.touch(slots),
+            Rows::F16(rows) | Rows::Bf16(rows) => rows.touch(slots),
+            Rows::I8(rows) => rows.touch(slots),
+            Rows::U8(rows) => rows.touch(slots),
+            Rows::Bits(rows) => rows.touch(slots),
+        }
     }
 
     /// The distance of two slots.

@@ -28,20 +28,55 @@ impl PartialOrd for Found {
     }
 }
 
-/// One bit per slot.
-struct Seen(Vec<u64>);
+/// Slots that a search has met. A hash table as long as these are few: its memory stays in the processor's nearest cache.
+enum Seen {
+    /// Slots plus one by a hash of them, at most half full; 0 is an empty place.
+    Few { places: Vec<u32>, count: usize, slots: usize },
+    /// One bit per slot.
+    Many(Vec<u64>),
+}
+
+/// Places of a search that meets few slots: 32 KiB.
+const FEW: usize = 8192;
 
 impl Seen {
     fn new(slots: usize) -> Self {
-        Self(vec![0; slots.div_ceil(64)])
+        if slots.div_ceil(32) <= FEW { Self::bits(slots) } else { Self::Few { places: vec![0; FEW], count: 0, slots } }
+    }
+
+    fn bits(slots: usize) -> Self {
+        Self::Many(vec![0; slots.div_ceil(64)])
     }
 
     /// Whether the slot was not yet there.
     fn insert(&mut self, slot: u32) -> bool {
-        let (word, bit) = (&mut self.0[slot as usize / 64], 1 << (slot % 64));
-        let is_new = *word & bit == 0;
-        *word |= bit;
-        is_new
+        match self {
+            Self::Many(words) => {
+                let (word, bit) = (&mut words[slot as usize / 64], 1 << (slot % 64));
+                let is_new = *word & bit == 0;
+                *word |= bit;
+                is_new
+            }
+            Self::Few { places, count, slots } => {
+                // The upper bits of the product depend on all bits of the slot.
+                let mut at = slot.wrapping_mul(0x9e37_79b1) as usize >> (u32::BITS - FEW.trailing_zeros());
+                loop {
+                    match places[at % FEW] {
+                        0 => break,
+                        known if known == slot + 1 => return false,
+                        _ => at += 1,
+                    }
+                }
+                places[at % FEW] = slot + 1;
+                *count += 1;
+                if *count > FEW / 2 {
+                    let mut many = Self::bits(*slots);
+                    places.iter().filter(|place| **place > 0).for_each(|place| _ = many.insert(place - 1));
+                    *self = many;
+                }
+                true
+            }
+        }
     }
 }
 
@@ -104,7 +139,7 @@ impl Graph {
         let mut best = BinaryHeap::new();
         seen.insert(start.slot);
         best.extend(accepts(start.slot).then_some(start));
-        let mut visited = 0_usize;
+        let (mut visited, mut fresh) = (0_usize, Vec::new());
         while let Some(Reverse(next)) = open.pop() {
             if max_visits.is_some_and(|most| visited >= most) {
                 break;
@@ -117,10 +152,14 @@ impl Graph {
             if visited.is_multiple_of(ASK_EVERY) && is_over.is_some_and(|is_over| is_over()) {
                 break;
             }
+            fresh.clear();
             for &slot in self.links.of(level, next.slot) {
-                if !seen.insert(slot) {
-                    continue;
+                if seen.insert(slot) {
+                    fresh.push(slot);
                 }
+            }
+            vectors.touch(&fresh);
+            for &slot in &fresh {
                 let found = Found { distance: vectors.distance(query, slot), slot };
                 if worst(&best).is_some_and(|worst| found.distance >= worst) {
                     continue;
@@ -186,5 +225,32 @@ impl Graph {
             }
         }
         within
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use rand::rngs::SmallRng;
+    use rand::{Rng, SeedableRng};
+
+    use super::*;
+
+    #[test]
+    fn a_search_meets_each_slot_once() {
+        let random = &mut SmallRng::seed_from_u64(1);
+        for slots in [1, 64, 1000, 32 * FEW, 32 * FEW + 1, 1 << 22] {
+            for met in [100, 3 * FEW] {
+                let (mut seen, mut expected) = (Seen::new(slots), HashSet::new());
+                for _ in 0..met {
+                    // Neighbours in the table, too: half of them are near each other, and the last slot is among them.
+                    let near = random.random_range(0..slots.min(2 * FEW)) as u32;
+                    let slot =
+                        if random.random() { slots as u32 - 1 - near } else { random.random_range(0..slots) as u32 };
+                    assert_eq!(seen.insert(slot), expected.insert(slot), "slot {slot} of {slots}");
+                }
+            }
+        }
     }
 }
