@@ -134,16 +134,12 @@ impl Graph {
         all.push(Found { distance: of.distance, slot });
         all.sort_unstable();
         let may_drop = |found: &Found| found.slot == slot || self.links.of(level, found.slot).len() > self.most / 2;
-        let (mut kept, mut redundant): (Vec<Found>, Option<Found>) = (Vec::new(), None);
-        for found in &all {
-            let nearest = &kept[..kept.len().min(MAX_COMPARED)];
-            if nearest.iter().any(|near| vectors.between(near.slot, found.slot) <= found.distance) {
-                redundant = if may_drop(found) { Some(*found) } else { redundant };
-            } else {
-                kept.push(*found);
-            }
-        }
-        let worst = redundant.or_else(|| all.iter().rev().find(|found| may_drop(found)).copied())?;
+        let is_redundant = |at: usize| {
+            let (nearer, found) = (&all[..at.min(MAX_COMPARED)], all[at]);
+            nearer.iter().any(|near| vectors.between(near.slot, found.slot) <= found.distance)
+        };
+        let may_go = || (0..all.len()).rev().filter(|at| may_drop(&all[*at]));
+        let worst = all[may_go().find(|at| is_redundant(*at)).or_else(|| may_go().next())?];
         (worst.slot != slot).then_some(worst.slot)
     }
 
