@@ -35,8 +35,8 @@ pub mod vector;
 pub mod vector_set;
 
 pub use aggregate::{
-    AggregateError, Aggregation, Answers, Fetch, Fused, Fusion, Hybrid, KEY, Part, PartRow, Reducer, ReducerKind, Rows,
-    SCORE, ScoreNames, Step,
+    AggregateError, Aggregation, Ahead, Answers, Fetch, Fused, Fusion, Hybrid, KEY, Part, PartRow, Reducer,
+    ReducerKind, Rows, SCORE, ScoreNames, Step,
 };
 pub use document::{Document, DocumentError, Expected, Value};
 pub use eval::{

@@ -18,6 +18,7 @@ use steps::Groups;
 
 use crate::eval::{Match, Profiler, Scorer, SearchOptions};
 use crate::expr::{Datum, Expression, ExpressionError, TERMS};
+use crate::index::docs::Found;
 use crate::index::{Index, SortKey};
 use crate::query::Query;
 use crate::schema::FieldId;
@@ -76,6 +77,8 @@ pub struct Aggregation<'a> {
     pub with_scores: bool,
     /// Gives a document's property that the index does not keep, by the document's id and the property's name.
     pub fetch: Option<&'a Fetch<'a>>,
+    /// Learns the ids of documents before [`Self::fetch`] is asked for them, so that their memory can be asked for at the same time.
+    pub ahead: Option<&'a Ahead<'a>>,
     /// Asks [`Self::fetch`] also for values that the index keeps.
     pub fetches_all: bool,
 }
@@ -90,6 +93,12 @@ impl Aggregation<'_> {
 
 /// Gives a property by a document's id and the property's name.
 pub type Fetch<'a> = dyn Fn(&[u8], &str) -> Option<Datum> + 'a;
+
+/// Learns the ids of the next documents.
+pub type Ahead<'a> = dyn Fn(&[&[u8]]) + 'a;
+
+/// Documents that [`Aggregation::ahead`] learns of at once.
+const WINDOW: usize = 32;
 
 /// Why an aggregation fails.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -111,6 +120,40 @@ impl std::error::Error for AggregateError {}
 impl From<ExpressionError> for AggregateError {
     fn from(error: ExpressionError) -> Self {
         Self::Expression(error)
+    }
+}
+
+/// A property of rows, and where its values are.
+struct Column<'c> {
+    name: &'c str,
+    field: Option<FieldId>,
+    /// The place of its field among the sortable ones.
+    slot: Option<usize>,
+    /// The document's own value comes before the one that the index keeps.
+    is_fetched: bool,
+}
+
+impl<'c> Column<'c> {
+    fn new(index: &Index, aggregation: &Aggregation<'_>, name: &'c String) -> Self {
+        let field = index.schema().find(name.as_bytes());
+        let slot = field.and_then(|field| index.schema().sort_slot(field));
+        // LOAD asks for the document's own value.
+        Self { name, field, slot, is_fetched: aggregation.fetches_all || aggregation.load.contains(name) }
+    }
+
+    fn value(&self, aggregation: &Aggregation<'_>, found: &Match<'_, '_>) -> Option<Datum> {
+        let Match { document, score, distance, words } = found;
+        match self.name {
+            KEY | parts::ID => Some(Datum::Text(document.doc().id.clone())),
+            SCORE if aggregation.with_scores => Some(Datum::Number(*score)),
+            TERMS => Some(Datum::List(words().into_iter().map(|word| Datum::text(word.text)).collect())),
+            name if self.field.is_none() && distance(name).is_some() => distance(name).map(Datum::Number),
+            name => {
+                let kept = || kept(document.sort_key(self.slot));
+                let fetched = || aggregation.fetch.and_then(|fetch| fetch(&document.doc().id, name));
+                if self.is_fetched { fetched().or_else(kept) } else { kept().or_else(fetched) }
+            }
+        }
     }
 }
 
@@ -175,34 +218,35 @@ impl Index {
         columns: &[String],
         each: &mut dyn FnMut(&[Option<Datum>]),
     ) -> bool {
-        let slot = |name: &String| {
-            let field = self.schema().find(name.as_bytes());
-            (field, field.and_then(|field| self.schema().sort_slot(field)))
-        };
-        let columns: Vec<_> = columns.iter().map(|name| (name, slot(name), aggregation.load.contains(name))).collect();
+        let reads_matches =
+            aggregation.with_scores || !query.distance_names().is_empty() || columns.iter().any(|name| name == TERMS);
+        let columns: Vec<_> = columns.iter().map(|name| Column::new(self, aggregation, name)).collect();
         let mut row = Vec::with_capacity(columns.len());
-        self.each_scored(query, options, aggregation.with_scores, &mut |found| {
-            let Match { document, score, distance, words } = found;
-            let value =
-                |(name, (field, slot), is_loaded): &(&String, (Option<FieldId>, Option<usize>), bool)| match name
-                    .as_str()
-                {
-                    KEY | parts::ID => Some(Datum::Text(document.doc().id.clone())),
-                    SCORE if aggregation.with_scores => Some(Datum::Number(*score)),
-                    TERMS => Some(Datum::List(words().into_iter().map(|word| Datum::text(word.text)).collect())),
-                    name if field.is_none() && distance(name).is_some() => distance(name).map(Datum::Number),
-                    _ => {
-                        let kept = || kept(document.sort_key(*slot));
-                        let fetched = || aggregation.fetch.and_then(|fetch| fetch(&document.doc().id, name));
-                        // LOAD asks for the document's own value.
-                        let is_fetched = aggregation.fetches_all || *is_loaded;
-                        if is_fetched { fetched().or_else(kept) } else { kept().or_else(fetched) }
-                    }
-                };
+        let mut row_of = |found: &Match<'_, '_>| {
             row.clear();
-            row.extend(columns.iter().map(value));
+            row.extend(columns.iter().map(|column| column.value(aggregation, found)));
             each(&row);
-        })
+        };
+        let Some(ahead) = aggregation.ahead.filter(|_| !reads_matches) else {
+            return self.each_scored(query, options, aggregation.with_scores, &mut row_of);
+        };
+        let mut window = Vec::with_capacity(WINDOW);
+        let mut read = |window: &mut Vec<Found<'_>>| {
+            ahead(&window.iter().map(|document| &*document.doc().id).collect::<Vec<_>>());
+            for document in window.drain(..) {
+                row_of(&Match { document, score: 0.0, distance: &|_| None, words: &Vec::new });
+            }
+        };
+        let is_partial = self.each_scored(query, options, false, &mut |found| {
+            window.push(found.document);
+            if window.len() == WINDOW {
+                read(&mut window);
+            }
+        });
+        if !window.is_empty() {
+            read(&mut window);
+        }
+        is_partial
     }
 
     /// The groups of a query whose first step is GROUPBY, without a table of all rows; `None` for any other.

@@ -219,3 +219,42 @@ fn parts_are_as_the_whole() {
     let options = SearchOptions { keeps: Some(&keeps), ..SearchOptions::default() };
     assert_eq!(whole.search(&query, &options).expect("a small window").total, 1);
 }
+
+#[test]
+fn documents_are_known_before_they_are_fetched() {
+    let mut index = Index::new(Schema::new([Field::new("city", FieldKind::TAG)]).expect("one field"));
+    for number in 0..100 {
+        let id = format!("s{number:02}");
+        index.put(&Document::new(id.as_bytes(), vec![(0, Value::Text(b"Kyoto"))])).expect("valid");
+    }
+    let (known, windows) = (std::cell::RefCell::new(Vec::new()), std::cell::Cell::new(0));
+    let ahead = |ids: &[&[u8]]| {
+        windows.set(windows.get() + 1);
+        known.borrow_mut().extend(ids.iter().map(|id| id.to_vec()));
+    };
+    let fetch = |id: &[u8], _: &str| {
+        assert!(known.borrow().iter().any(|known| known == id), "{}", String::from_utf8_lossy(id));
+        Some(Datum::text(id))
+    };
+    let query = Query::parse(b"@city:{kyoto}", index.schema(), &ParseOptions::default()).expect("valid");
+    let group = Step::Group { by: vec!["note".to_owned()], reducers: vec![reduce(ReducerKind::Count, "count")] };
+    let load = ["note".to_owned()];
+    for steps in [vec![group], vec![Step::Load(load.to_vec())]] {
+        known.borrow_mut().clear();
+        windows.set(0);
+        let aggregation = Aggregation {
+            steps: &steps,
+            load: &load,
+            fetch: Some(&fetch),
+            ahead: Some(&ahead),
+            ..Aggregation::default()
+        };
+        let mut rows = index.aggregate(&query, &SearchOptions::default(), &aggregation).expect("no expressions");
+        assert_eq!((rows.read(usize::MAX).len(), known.borrow().len()), (100, 100));
+        assert_eq!(windows.get(), 100_usize.div_ceil(WINDOW));
+    }
+    // A row that shows its score is made where the match stands.
+    let aggregation = Aggregation { with_scores: true, load: &load, fetch: Some(&fetch), ..Aggregation::default() };
+    let mut rows = index.aggregate(&query, &SearchOptions::default(), &aggregation).expect("no expressions");
+    assert_eq!(rows.read(usize::MAX).len(), 100);
+}

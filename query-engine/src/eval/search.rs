@@ -168,8 +168,8 @@ impl fmt::Display for SearchError {
 impl std::error::Error for SearchError {}
 
 /// A match as a row needs it.
-pub(crate) struct Match<'m> {
-    pub(crate) document: Found<'m>,
+pub(crate) struct Match<'i, 'm> {
+    pub(crate) document: Found<'i>,
     pub(crate) score: f64,
     /// Gives the distance of a name.
     pub(crate) distance: &'m dyn Fn(&str) -> Option<f64>,
@@ -232,12 +232,12 @@ impl Index {
     }
 
     /// Calls `each` for every live match, with its score if that is asked; returns whether the query was ended before.
-    pub(crate) fn each_scored(
-        &self,
+    pub(crate) fn each_scored<'i>(
+        &'i self,
         query: &Query,
         options: &SearchOptions<'_>,
         with_scores: bool,
-        each: &mut dyn FnMut(&Match<'_>),
+        each: &mut dyn FnMut(&Match<'i, '_>),
     ) -> bool {
         let options = SearchOptions { explain: false, ..*options };
         let distances = RefCell::default();

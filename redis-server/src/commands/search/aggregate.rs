@@ -111,11 +111,13 @@ fn with_source<R>(
     let made = load.iter().filter(by_steps).map(String::as_str).chain(query.distance_names());
     check_names(&engine, definition.source, request, made.collect())?;
     let fetch = |id: &[u8], name: &str| fetched(request, &loader, id, name);
+    let ahead = |ids: &[&[u8]]| loader.ask_for(ids);
     let aggregation = Aggregation {
         steps: &steps,
         load: &load,
         with_scores: request.with_scores,
         fetch: Some(&fetch),
+        ahead: Some(&ahead),
         fetches_all: loader.lists_values(),
     };
     Ok(work(&engine, &query, &options, &aggregation))

@@ -406,7 +406,7 @@ pub(super) fn part(
         let fetch = |id: &[u8], name: &str| fetched(&request.tail, loader, id, name);
         let fetches_all = loader.lists_values();
         let aggregation =
-            Aggregation { steps: &steps, load: &load, with_scores: false, fetch: Some(&fetch), fetches_all };
+            Aggregation { steps: &steps, load: &load, fetch: Some(&fetch), fetches_all, ..Aggregation::default() };
         let made = [Some(KEY), Some(request.both_name.unwrap_or(SCORE)), request.text_name, request.near.name];
         let mut columns = aggregation.properties();
         columns.retain(|name| !made.contains(&Some(name)));
@@ -471,7 +471,7 @@ fn rows(
     let scores = [Some(KEY), Some(both), request.text_name, request.near.name];
     let made = load.iter().map(String::as_str).chain(scores.into_iter().flatten());
     check_names(engine, index.definition().source, tail, made.collect())?;
-    let aggregation = Aggregation { steps: &steps, load, with_scores: false, fetch: Some(fetch), fetches_all };
+    let aggregation = Aggregation { steps: &steps, load, fetch: Some(fetch), fetches_all, ..Aggregation::default() };
     let names = ScoreNames { text: request.text_name, vector: request.near.name, both };
     engine.aggregate_fused(documents, &names, &aggregation).map_err(|error| failed(&error))
 }

@@ -7,7 +7,7 @@ use super::lookup::Deadline;
 use super::words::{MAX_ECHO, Words};
 use crate::command::Result;
 use crate::exec::core::{Ctx, Instance};
-use crate::exec::search::read_document;
+use crate::exec::search::{ask_for_documents, read_document};
 use crate::keyspace::{Entry, ValueRef};
 use crate::protocol::error::{Error, echo};
 use crate::search::{Definition, SearchIndex, Source, SourceField, listed, path, property, shown};
@@ -201,6 +201,11 @@ impl<'l> Loader<'l> {
 
     pub(super) fn read<R>(&self, id: &[u8], read: impl FnOnce(&Entry) -> R) -> Option<R> {
         read_document(self.instance, (id, self.now), &|| self.deadline.is_over(), read)
+    }
+
+    /// Asks for the memory of documents that are read next.
+    pub(super) fn ask_for(&self, ids: &[&[u8]]) {
+        ask_for_documents(self.instance, ids, self.now);
     }
 
     /// The value that a field sorts a document by.

@@ -10,7 +10,7 @@ pub(crate) mod shards;
 #[cfg(feature = "search")]
 pub(crate) use with::{Kept, clear, flush, note, restore};
 #[cfg(feature = "search")]
-pub use with::{catch_up, read_document, start};
+pub use with::{ask_for_documents, catch_up, read_document, start};
 #[cfg(not(feature = "search"))]
 pub(crate) use without::{Kept, clear, flush, note, restore};
 
@@ -104,6 +104,13 @@ mod with {
             }
             thread::sleep(NAP);
         }
+    }
+
+    /// Asks the processor for what reading these documents will read. The caller holds no lock of a shard.
+    pub fn ask_for_documents(instance: &Instance, ids: &[&[u8]], now: u64) {
+        let database = instance.database(0);
+        let mut keys: Vec<_> = ids.iter().map(|id| (database.key(id), Access::Read)).collect();
+        database.lock_keys(&mut keys, now).prefetch(&mut keys);
     }
 
     /// Database 0 was emptied: indexes go with their documents, and what is beside them, as in RediSearch.
