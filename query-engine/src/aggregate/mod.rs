@@ -141,6 +141,11 @@ impl<'c> Column<'c> {
         Self { name, field, slot, is_fetched: aggregation.fetches_all || aggregation.load.contains(name) }
     }
 
+    /// Whether [`Aggregation::fetch`] is asked for most values.
+    fn reads_documents(&self) -> bool {
+        !matches!(self.name, KEY | parts::ID) && (self.is_fetched || self.slot.is_none())
+    }
+
     fn value(&self, aggregation: &Aggregation<'_>, found: &Match<'_, '_>) -> Option<Datum> {
         let Match { document, score, distance, words } = found;
         match self.name {
@@ -227,7 +232,8 @@ impl Index {
             row.extend(columns.iter().map(|column| column.value(aggregation, found)));
             each(&row);
         };
-        let Some(ahead) = aggregation.ahead.filter(|_| !reads_matches) else {
+        let is_ahead = !reads_matches && columns.iter().any(Column::reads_documents);
+        let Some(ahead) = aggregation.ahead.filter(|_| is_ahead) else {
             return self.each_scored(query, options, aggregation.with_scores, &mut row_of);
         };
         let mut window = Vec::with_capacity(WINDOW);

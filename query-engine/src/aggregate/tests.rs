@@ -253,8 +253,12 @@ fn documents_are_known_before_they_are_fetched() {
         assert_eq!((rows.read(usize::MAX).len(), known.borrow().len()), (100, 100));
         assert_eq!(windows.get(), 100_usize.div_ceil(WINDOW));
     }
-    // A row that shows its score is made where the match stands.
-    let aggregation = Aggregation { with_scores: true, load: &load, fetch: Some(&fetch), ..Aggregation::default() };
-    let mut rows = index.aggregate(&query, &SearchOptions::default(), &aggregation).expect("no expressions");
-    assert_eq!(rows.read(usize::MAX).len(), 100);
+    // A row with a score is made where the match stands, and a row of ids alone needs no document.
+    windows.set(0);
+    for (with_scores, load) in [(true, &load), (false, &[KEY.to_owned()])] {
+        let aggregation =
+            Aggregation { with_scores, load, fetch: Some(&fetch), ahead: Some(&ahead), ..Aggregation::default() };
+        let mut rows = index.aggregate(&query, &SearchOptions::default(), &aggregation).expect("no expressions");
+        assert_eq!((rows.read(usize::MAX).len(), windows.get()), (100, 0));
+    }
 }

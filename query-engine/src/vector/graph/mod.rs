@@ -138,8 +138,8 @@ impl Graph {
             let (nearer, found) = (&all[..at.min(MAX_COMPARED)], all[at]);
             nearer.iter().any(|near| vectors.between(near.slot, found.slot) <= found.distance)
         };
-        let may_go = || (0..all.len()).rev().filter(|at| may_drop(&all[*at]));
-        let worst = all[may_go().find(|at| is_redundant(*at)).or_else(|| may_go().next())?];
+        let droppable = || (0..all.len()).rev().filter(|at| may_drop(&all[*at]));
+        let worst = all[droppable().find(|at| is_redundant(*at)).or_else(|| droppable().next())?];
         (worst.slot != slot).then_some(worst.slot)
     }
 

@@ -122,6 +122,17 @@ impl Graph {
         }
     }
 
+    /// Fills `fresh` with the neighbours of a node that a search meets for the first time, and asks for their vectors.
+    fn meet(&self, vectors: &Vectors, level: usize, slot: u32, seen: &mut Seen, fresh: &mut Vec<u32>) {
+        fresh.clear();
+        for &neighbour in self.links.of(level, slot) {
+            if seen.insert(neighbour) {
+                fresh.push(neighbour);
+            }
+        }
+        vectors.touch(fresh);
+    }
+
     /// The `ef` nearest accepted nodes of a level that a best-first search finds, sorted.
     pub(super) fn beam(
         &self,
@@ -152,13 +163,7 @@ impl Graph {
             if visited.is_multiple_of(ASK_EVERY) && is_over.is_some_and(|is_over| is_over()) {
                 break;
             }
-            fresh.clear();
-            for &slot in self.links.of(level, next.slot) {
-                if seen.insert(slot) {
-                    fresh.push(slot);
-                }
-            }
-            vectors.touch(&fresh);
+            self.meet(vectors, level, next.slot, &mut seen, &mut fresh);
             for &slot in &fresh {
                 let found = Found { distance: vectors.distance(query, slot), slot };
                 if worst(&best).is_some_and(|worst| found.distance >= worst) {
@@ -208,7 +213,7 @@ impl Graph {
         for found in &open {
             seen.insert(found.slot);
         }
-        let (mut within, mut visited) = (Vec::new(), 0_usize);
+        let (mut within, mut visited, mut fresh) = (Vec::new(), 0_usize, Vec::new());
         while let Some(next) = open.pop() {
             visited += 1;
             if visited.is_multiple_of(ASK_EVERY) && is_over.is_some_and(|is_over| is_over()) {
@@ -217,11 +222,10 @@ impl Graph {
             if next.distance <= radius && accept.is_none_or(|accept| accept(next.slot)) {
                 within.push(next);
             }
-            for &slot in self.links.of(0, next.slot) {
-                if seen.insert(slot) {
-                    let found = Found { distance: vectors.distance(query, slot), slot };
-                    open.extend((found.distance <= reach).then_some(found));
-                }
+            self.meet(vectors, 0, next.slot, &mut seen, &mut fresh);
+            for &slot in &fresh {
+                let found = Found { distance: vectors.distance(query, slot), slot };
+                open.extend((found.distance <= reach).then_some(found));
             }
         }
         within
