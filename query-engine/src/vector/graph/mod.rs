@@ -57,7 +57,7 @@ impl Graph {
             near = self.greedy(vectors, query, near, level);
         }
         for level in (0..=level.min(top)).rev() {
-            let found = self.beam(vectors, query, near, level, ef, Rules::default());
+            let found = self.beam(vectors, query, &[near], level, ef, Rules::default());
             near = found.first().copied().unwrap_or(near);
             self.connect(vectors, level, slot, &found);
         }
@@ -128,18 +128,25 @@ impl Graph {
     /// The neighbour of `of` that it needs least, if it needs `slot` more: the farthest that is nearer to another
     /// neighbour than to `of` itself (algorithm 4), and that has enough other links.
     fn worst_link(&self, vectors: &Vectors, level: usize, slot: u32, of: Found) -> Option<u32> {
-        let neighbours = self.links.of(level, of.slot).iter();
+        let neighbours = self.links.of(level, of.slot);
+        vectors.touch(neighbours);
         let mut all: Vec<Found> =
-            neighbours.map(|&slot| Found { distance: vectors.between(of.slot, slot), slot }).collect();
+            neighbours.iter().map(|&slot| Found { distance: vectors.between(of.slot, slot), slot }).collect();
         all.push(Found { distance: of.distance, slot });
         all.sort_unstable();
         let may_drop = |found: &Found| found.slot == slot || self.links.of(level, found.slot).len() > self.most / 2;
-        let is_redundant = |at: usize| {
-            let (nearer, found) = (&all[..at.min(MAX_COMPARED)], all[at]);
-            nearer.iter().any(|near| vectors.between(near.slot, found.slot) <= found.distance)
-        };
-        let droppable = || (0..all.len()).rev().filter(|at| may_drop(&all[*at]));
-        let worst = all[droppable().find(|at| is_redundant(*at)).or_else(|| droppable().next())?];
+        let (mut needed, mut redundant): (Vec<Found>, Option<Found>) = (Vec::new(), None);
+        for found in &all {
+            let is_near = |near: &Found| vectors.between(near.slot, found.slot) < found.distance;
+            if needed.iter().any(is_near) {
+                if may_drop(found) {
+                    redundant = Some(*found);
+                }
+            } else if needed.len() < MAX_COMPARED {
+                needed.push(*found);
+            }
+        }
+        let worst = redundant.or_else(|| all.iter().rev().find(|found| may_drop(found)).copied())?;
         (worst.slot != slot).then_some(worst.slot)
     }
 
@@ -193,7 +200,7 @@ impl Graph {
         let found = self.beam(
             vectors,
             query,
-            near,
+            &[near],
             level,
             self.ef_construction,
             Rules { accept: Some(&is_other), ..Rules::default() },

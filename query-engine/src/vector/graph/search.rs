@@ -105,6 +105,10 @@ pub(in crate::vector) struct Rules<'a> {
     pub(in crate::vector) max_visits: Option<usize>,
 }
 
+/// Nodes of level 1 from which a search of level 0 starts. From one alone it may stay among vectors that are near each other, but not the
+/// nearest.
+const ENTRIES: usize = 8;
+
 /// Nodes between two questions whether the query is over.
 const ASK_EVERY: usize = 64;
 
@@ -113,8 +117,9 @@ impl Graph {
     pub(super) fn greedy(&self, vectors: &Vectors, query: Row<'_>, start: Found, level: usize) -> Found {
         let mut near = start;
         loop {
-            let neighbours = self.links.of(level, near.slot).iter();
-            let found = neighbours.map(|&slot| Found { distance: vectors.distance(query, slot), slot });
+            let neighbours = self.links.of(level, near.slot);
+            vectors.touch(neighbours);
+            let found = neighbours.iter().map(|&slot| Found { distance: vectors.distance(query, slot), slot });
             match found.min().filter(|best| best.distance < near.distance) {
                 Some(best) => near = best,
                 None => return near,
@@ -133,12 +138,12 @@ impl Graph {
         vectors.touch(fresh);
     }
 
-    /// The `ef` nearest accepted nodes of a level that a best-first search finds, sorted.
+    /// The `ef` nearest accepted nodes of a level that a best-first search finds, sorted. It starts from at most `ef` nodes.
     pub(super) fn beam(
         &self,
         vectors: &Vectors,
         query: Row<'_>,
-        start: Found,
+        starts: &[Found],
         level: usize,
         ef: usize,
         rules: Rules<'_>,
@@ -146,10 +151,9 @@ impl Graph {
         let Rules { accept, is_over, max_visits } = rules;
         let accepts = |slot| accept.is_none_or(|accept| accept(slot));
         let mut seen = Seen::new(self.links.len());
-        let mut open = BinaryHeap::from([Reverse(start)]);
-        let mut best = BinaryHeap::new();
-        seen.insert(start.slot);
-        best.extend(accepts(start.slot).then_some(start));
+        let mut open: BinaryHeap<_> = starts.iter().copied().map(Reverse).collect();
+        let mut best: BinaryHeap<_> = starts.iter().filter(|start| accepts(start.slot)).copied().collect();
+        starts.iter().for_each(|start| _ = seen.insert(start.slot));
         let (mut visited, mut fresh) = (0_usize, Vec::new());
         while let Some(Reverse(next)) = open.pop() {
             if max_visits.is_some_and(|most| visited >= most) {
@@ -191,10 +195,15 @@ impl Graph {
     ) -> Vec<Found> {
         let Some(entry) = self.entry else { return Vec::new() };
         let mut near = Found { distance: vectors.distance(query, entry), slot: entry };
-        for level in (1..=self.links.level(entry)).rev() {
+        let top = self.links.level(entry);
+        for level in (2..=top).rev() {
             near = self.greedy(vectors, query, near, level);
         }
-        self.beam(vectors, query, near, 0, ef, rules)
+        let starts = match top {
+            0 => vec![near],
+            _ => self.beam(vectors, query, &[near], 1, ENTRIES.min(ef), Rules::default()),
+        };
+        self.beam(vectors, query, &starts, 0, ef, rules)
     }
 
     /// Accepted nodes at most `radius` away that can be reached over nodes at most `reach` away, from the nearest ones on.
