@@ -3,7 +3,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use query_engine::Document;
+use query_engine::{Document, Language};
 use query_engine::vector::{Algorithm, ElementType, Metric, VectorOptions};
 use query_engine::{Expected, Field, FieldKind, Index, ParseOptions, Query, Schema, SearchOptions, Surface, Value};
 
@@ -22,7 +22,9 @@ fuzz_target!(|documents: Vec<(u8, u8, Vec<u8>)>| {
     let mut index = Index::new(Schema::new(fields).expect("the names differ"));
     let all = Query::parse(b"*", index.schema(), &ParseOptions::default()).expect("valid");
     for (id, field, value) in &documents {
-        let document = Document::new(std::slice::from_ref(id), vec![(usize::from(*field % 10), Value::Text(value))]);
+        let values = vec![(usize::from(*field % 10), Value::Text(value))];
+        let language = (*field >= 128).then_some(Language::Chinese);
+        let document = Document { language, ..Document::new(std::slice::from_ref(id), values) };
         // A document without a valid shape is there all the same.
         let is_there = index.put(&document).map_or_else(|error| matches!(error.expected, Expected::Shape(_)), |()| true);
         assert_eq!(index.contains(&[*id]), is_there);

@@ -7,7 +7,7 @@ use std::sync::LazyLock;
 use libfuzzer_sys::fuzz_target;
 use query_engine::Query;
 use query_engine::vector::{Algorithm, ElementType, Metric, VectorOptions};
-use query_engine::{Dialect, Document, Field, FieldKind, Index, ParseOptions, Schema, SearchOptions, Value};
+use query_engine::{Dialect, Document, Field, FieldKind, Index, Language, ParseOptions, Schema, SearchOptions, Value};
 
 static INDEX: LazyLock<Index> = LazyLock::new(|| {
     let missing = Field { index_missing: true, ..Field::new("u", FieldKind::TEXT) };
@@ -37,9 +37,10 @@ static INDEX: LazyLock<Index> = LazyLock::new(|| {
 
 fuzz_target!(|text: &[u8]| {
     let params: &[(&str, &[u8])] = &[("a", b"1"), ("b", b"word"), ("c", text), ("v", b"he")];
-    for dialect in [Dialect::One, Dialect::Two] {
+    let languages = [None, Some(Language::Chinese)];
+    for (dialect, language) in [Dialect::One, Dialect::Two].into_iter().flat_map(|dialect| languages.map(|it| (dialect, it))) {
         let params = if dialect == Dialect::One { &[] } else { params };
-        let options = ParseOptions { dialect, params, max_leaves: 256, ..ParseOptions::default() };
+        let options = ParseOptions { dialect, params, language, max_leaves: 256, ..ParseOptions::default() };
         if let Ok(query) = Query::parse(text, INDEX.schema(), &options) {
             std::hint::black_box(query.explain(INDEX.schema()));
             let answer = INDEX.search(&query, &SearchOptions { explain: true, ..SearchOptions::default() });

@@ -15,6 +15,7 @@ pub(super) struct Words {
     /// Words, counted by weight; stems do not count.
     pub(super) length: u32,
     pub(super) max_frequency: u32,
+    language: Language,
     stemmer: StemBuffer,
     /// Rises over all fields, so that a phrase may reach from one to the next, as in RediSearch.
     position: u32,
@@ -23,9 +24,10 @@ pub(super) struct Words {
 
 impl Words {
     pub(super) fn new(schema: &Schema, language: Option<Language>) -> Self {
-        let stemmer = StemBuffer::new(language.unwrap_or(schema.language));
+        let language = language.unwrap_or(schema.language);
+        let stemmer = StemBuffer::new(language);
         let (entries, last_positions) = (HashMap::new(), HashMap::new());
-        Self { entries, length: 0, max_frequency: 0, stemmer, position: 0, last_positions }
+        Self { entries, length: 0, max_frequency: 0, language, stemmer, position: 0, last_positions }
     }
 
     /// Leaves places free before the next text.
@@ -42,10 +44,15 @@ impl Words {
             let frequency = self.count(b"", weight, mask);
             self.length = self.length.saturating_add(frequency);
         }
-        for token in tokens(text, schema.punctuation).filter(|token| !schema.stop_words.contains(&token.word)) {
-            self.position += 1;
+        for token in tokens(text, schema.punctuation, self.language) {
+            if !token.is_gram && schema.stop_words.contains(&token.word) {
+                continue;
+            }
+            self.position += u32::from(!token.same_place);
             let frequency = self.count(&token.word, weight, mask);
-            self.length = self.length.saturating_add(frequency);
+            if !token.same_place {
+                self.length = self.length.saturating_add(frequency);
+            }
             for group in schema.synonyms.of(&token.word) {
                 self.count(group, weight, mask);
             }

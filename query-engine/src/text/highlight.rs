@@ -41,6 +41,13 @@ pub struct Marks<'m> {
     pub close: &'m [u8],
 }
 
+impl Marks<'_> {
+    /// Whether a text without spaces may be cut at a place: before an ideograph, and not within one, or at its end.
+    fn may_cut(&self, text: &[u8], at: usize) -> bool {
+        !self.language.has_spaces() && text.get(at).is_none_or(|byte| *byte >= 0xc0)
+    }
+}
+
 /// How a text is summarised.
 #[derive(Clone, Copy, Debug)]
 pub struct Summary<'s> {
@@ -79,7 +86,7 @@ pub fn summarize(text: &[u8], marks: &Marks<'_>, summary: &Summary<'_>) -> Vec<u
         return text.to_vec();
     }
     if found.is_empty() {
-        return beginning(text, summary, marks.punctuation);
+        return beginning(text, summary, marks);
     }
     let mut fragments: Vec<Fragment<'_>> = fragments(&found).map(|matches| Fragment::new(matches, marks)).collect();
     fragments.sort_by(|one, other| other.score.total_cmp(&one.score));
@@ -89,7 +96,7 @@ pub fn summarize(text: &[u8], marks: &Marks<'_>, summary: &Summary<'_>) -> Vec<u
     for (at, fragment) in fragments.iter().enumerate() {
         let before = at.checked_sub(1).map_or(0, |before| fragments[before].end());
         let after = fragments.get(at + 1).map_or(last, Fragment::start);
-        let span = fragment.with_context((text, marks.punctuation), summary.words, before, after);
+        let span = fragment.with_context((text, marks), summary.words, before, after);
         push_single_spaced(&mut out, &marked(text, span, fragment.matches, marks));
         out.extend_from_slice(summary.separator);
     }
@@ -114,13 +121,19 @@ fn matches(text: &[u8], marks: &Marks<'_>, stop_words: Option<&StopWords>) -> Ve
     if let (true, Some(word)) = (text.is_empty(), marks.words.iter().position(|word| word.text.is_empty())) {
         return vec![Match { position: 0, start: 0, end: 0, word }];
     }
-    let counted =
-        tokens(text, marks.punctuation).filter(|token| stop_words.is_none_or(|words| !words.contains(&token.word)));
-    let found = counted.enumerate().filter_map(|(position, token)| {
-        let word = find(&token.word, marks.words, &stemmer)?;
-        Some(Match { position, start: token.start, end: token.end, word })
-    });
-    found.collect()
+    let (mut found, mut counted) = (Vec::<Match>::new(), 0);
+    for token in tokens(text, marks.punctuation, marks.language) {
+        if !token.is_gram && stop_words.is_some_and(|words| words.contains(&token.word)) {
+            continue;
+        }
+        counted += usize::from(!token.same_place);
+        let Some(word) = find(&token.word, marks.words, &stemmer) else { continue };
+        match found.last_mut() {
+            Some(last) if token.start < last.end => last.end = last.end.max(token.end),
+            _ => found.push(Match { position: counted - 1, start: token.start, end: token.end, word }),
+        }
+    }
+    found
 }
 
 fn find(word: &[u8], words: &[FoundWord], stemmer: &StemBuffer) -> Option<usize> {
@@ -177,7 +190,7 @@ impl<'m> Fragment<'m> {
     /// which may be the first or the last of the text, as in RediSearch.
     fn with_context(
         &self,
-        (text, punctuation): (&[u8], Punctuation),
+        (text, marks): (&[u8], &Marks<'_>),
         words: usize,
         lowest: usize,
         highest: usize,
@@ -189,19 +202,20 @@ impl<'m> Fragment<'m> {
         if words <= between {
             return start..end;
         }
+        let separates = |at: usize| marks.punctuation.separates(text[at]);
         let room = (words - between) / 2 * WORD_BYTES;
         let mut low = start.saturating_sub(room).max(lowest);
-        while low < start && !punctuation.separates(text[low]) {
+        while low < start && !marks.may_cut(text, low) && !separates(low) {
             low += 1;
         }
-        while low < start && punctuation.separates(text[low]) {
+        while low < start && separates(low) {
             low += 1;
         }
         let mut high = (end + room).min(highest);
-        while high > end && !punctuation.separates(text[high]) {
+        while high > end && !marks.may_cut(text, high + 1) && !separates(high) {
             high -= 1;
         }
-        while high > end && punctuation.separates(text[high]) {
+        while high > end && separates(high) {
             high -= 1;
         }
         low..(high + 1).clamp(end, text.len())
@@ -209,11 +223,15 @@ impl<'m> Fragment<'m> {
 }
 
 /// The beginning of a text in which nothing was found, up to the last separator that fits.
-fn beginning(text: &[u8], summary: &Summary<'_>, punctuation: Punctuation) -> Vec<u8> {
+fn beginning(text: &[u8], summary: &Summary<'_>, marks: &Marks<'_>) -> Vec<u8> {
     let bytes = WORD_BYTES.saturating_mul(summary.words).saturating_mul(summary.fragments).saturating_add(WORD_BYTES);
     let mut out = Vec::new();
     push_single_spaced(&mut out, &text[..bytes.min(text.len())]);
-    let cut = out.iter().rposition(|byte| punctuation.separates(*byte)).map_or(1, |at| at + 1);
+    let is_whole = bytes >= text.len();
+    let ends = |at: &usize| {
+        marks.punctuation.separates(out[at - 1]) || (is_whole || *at < out.len()) && marks.may_cut(&out, *at)
+    };
+    let cut = (1..=out.len()).rev().find(ends).unwrap_or(1);
     out.truncate(cut);
     let kept = out.trim_ascii_end().len();
     out.truncate(kept);

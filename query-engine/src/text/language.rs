@@ -14,6 +14,8 @@ pub enum Language {
     Armenian,
     Basque,
     Catalan,
+    /// Each ideograph is a word, and so are two neighbours.
+    Chinese,
     Danish,
     Dutch,
     #[default]
@@ -41,36 +43,37 @@ pub enum Language {
     Yiddish,
 }
 
-/// Every language by its name in FT.CREATE and FT.SEARCH, with its stemmer.
-const LANGUAGES: &[(&str, Language, Algorithm)] = &[
-    ("arabic", Language::Arabic, Algorithm::Arabic),
-    ("armenian", Language::Armenian, Algorithm::Armenian),
-    ("basque", Language::Basque, Algorithm::Basque),
-    ("catalan", Language::Catalan, Algorithm::Catalan),
-    ("danish", Language::Danish, Algorithm::Danish),
-    ("dutch", Language::Dutch, Algorithm::Dutch),
-    ("english", Language::English, Algorithm::English),
-    ("finnish", Language::Finnish, Algorithm::Finnish),
-    ("french", Language::French, Algorithm::French),
-    ("german", Language::German, Algorithm::German),
-    ("greek", Language::Greek, Algorithm::Greek),
-    ("hindi", Language::Hindi, Algorithm::Hindi),
-    ("hungarian", Language::Hungarian, Algorithm::Hungarian),
-    ("indonesian", Language::Indonesian, Algorithm::Indonesian),
-    ("irish", Language::Irish, Algorithm::Irish),
-    ("italian", Language::Italian, Algorithm::Italian),
-    ("lithuanian", Language::Lithuanian, Algorithm::Lithuanian),
-    ("nepali", Language::Nepali, Algorithm::Nepali),
-    ("norwegian", Language::Norwegian, Algorithm::Norwegian),
-    ("portuguese", Language::Portuguese, Algorithm::Portuguese),
-    ("romanian", Language::Romanian, Algorithm::Romanian),
-    ("russian", Language::Russian, Algorithm::Russian),
-    ("serbian", Language::Serbian, Algorithm::Serbian),
-    ("spanish", Language::Spanish, Algorithm::Spanish),
-    ("swedish", Language::Swedish, Algorithm::Swedish),
-    ("tamil", Language::Tamil, Algorithm::Tamil),
-    ("turkish", Language::Turkish, Algorithm::Turkish),
-    ("yiddish", Language::Yiddish, Algorithm::Yiddish),
+/// Every language by its name in FT.CREATE and FT.SEARCH, with its stemmer, if it has stems.
+const LANGUAGES: &[(&str, Language, Option<Algorithm>)] = &[
+    ("arabic", Language::Arabic, Some(Algorithm::Arabic)),
+    ("armenian", Language::Armenian, Some(Algorithm::Armenian)),
+    ("basque", Language::Basque, Some(Algorithm::Basque)),
+    ("catalan", Language::Catalan, Some(Algorithm::Catalan)),
+    ("chinese", Language::Chinese, None),
+    ("danish", Language::Danish, Some(Algorithm::Danish)),
+    ("dutch", Language::Dutch, Some(Algorithm::Dutch)),
+    ("english", Language::English, Some(Algorithm::English)),
+    ("finnish", Language::Finnish, Some(Algorithm::Finnish)),
+    ("french", Language::French, Some(Algorithm::French)),
+    ("german", Language::German, Some(Algorithm::German)),
+    ("greek", Language::Greek, Some(Algorithm::Greek)),
+    ("hindi", Language::Hindi, Some(Algorithm::Hindi)),
+    ("hungarian", Language::Hungarian, Some(Algorithm::Hungarian)),
+    ("indonesian", Language::Indonesian, Some(Algorithm::Indonesian)),
+    ("irish", Language::Irish, Some(Algorithm::Irish)),
+    ("italian", Language::Italian, Some(Algorithm::Italian)),
+    ("lithuanian", Language::Lithuanian, Some(Algorithm::Lithuanian)),
+    ("nepali", Language::Nepali, Some(Algorithm::Nepali)),
+    ("norwegian", Language::Norwegian, Some(Algorithm::Norwegian)),
+    ("portuguese", Language::Portuguese, Some(Algorithm::Portuguese)),
+    ("romanian", Language::Romanian, Some(Algorithm::Romanian)),
+    ("russian", Language::Russian, Some(Algorithm::Russian)),
+    ("serbian", Language::Serbian, Some(Algorithm::Serbian)),
+    ("spanish", Language::Spanish, Some(Algorithm::Spanish)),
+    ("swedish", Language::Swedish, Some(Algorithm::Swedish)),
+    ("tamil", Language::Tamil, Some(Algorithm::Tamil)),
+    ("turkish", Language::Turkish, Some(Algorithm::Turkish)),
+    ("yiddish", Language::Yiddish, Some(Algorithm::Yiddish)),
 ];
 
 impl Language {
@@ -80,7 +83,12 @@ impl Language {
         self.row().0
     }
 
-    fn row(self) -> &'static (&'static str, Self, Algorithm) {
+    /// Whether spaces and punctuation stand between all words.
+    pub(crate) fn has_spaces(self) -> bool {
+        self != Self::Chinese
+    }
+
+    fn row(self) -> &'static (&'static str, Self, Option<Algorithm>) {
         LANGUAGES.iter().find(|row| row.1 == self).expect("every language has a row")
     }
 }
@@ -107,20 +115,20 @@ impl fmt::Display for UnknownLanguage {
 impl std::error::Error for UnknownLanguage {}
 
 /// A stemmer for one document or query.
-pub(crate) struct StemBuffer(Stemmer);
+pub(crate) struct StemBuffer(Option<Stemmer>);
 
 /// Words longer than this have no stem: stemmers' work may grow with the square of the length, and no language has such words.
 const MAX_STEMMED: usize = 256;
 
 impl StemBuffer {
     pub(crate) fn new(language: Language) -> Self {
-        Self(Stemmer::create(language.row().2))
+        Self(language.row().2.map(Stemmer::create))
     }
 
-    /// The stem of a word in lower case; `None` for bytes that are not UTF-8.
+    /// The stem of a word in lower case; `None` for bytes that are not UTF-8, and in a language without stems.
     pub(crate) fn stem<'w>(&self, word: &'w [u8]) -> Option<Cow<'w, str>> {
         let word = std::str::from_utf8(word).ok().filter(|word| word.len() <= MAX_STEMMED)?;
-        Some(self.0.stem(word))
+        self.0.as_ref().map(|stemmer| stemmer.stem(word))
     }
 }
 
@@ -146,6 +154,7 @@ mod tests {
         check(Language::English, "world", "world");
         check(Language::French, "continuer", "continu");
         check(Language::German, "häuser", "haus");
+        assert_eq!(StemBuffer::new(Language::Chinese).stem(b"running"), None);
         assert_eq!(StemBuffer::new(Language::English).stem(b"\xff\xfe"), None);
         assert_eq!(StemBuffer::new(Language::English).stem(&[b'a'; 300]), None);
     }

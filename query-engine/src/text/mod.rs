@@ -1,6 +1,7 @@
 //! From text to words: separators, case, stop words, stems.
 
 mod highlight;
+mod ideographs;
 mod language;
 mod phonetic;
 mod punctuation;
@@ -9,6 +10,7 @@ mod synonyms;
 mod tokens;
 
 pub use highlight::{FoundWord, Marks, Summary, highlight, summarize};
+pub(crate) use ideographs::pieces;
 pub(crate) use language::StemBuffer;
 pub use language::{Language, UnknownLanguage};
 pub(crate) use phonetic::{PHONETIC_PREFIX, phonetic};

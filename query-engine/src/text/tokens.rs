@@ -5,8 +5,8 @@ use std::borrow::Cow;
 
 use unicase::UniCase;
 
-use super::Punctuation;
 use super::punctuation::is_separator;
+use super::{Language, Punctuation, ideographs};
 
 /// A word of a text.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -17,11 +17,17 @@ pub(crate) struct Token<'t> {
     pub(crate) start: usize,
     /// Where it ends in the text.
     pub(crate) end: usize,
+    /// It begins where the word before it does.
+    pub(crate) same_place: bool,
+    /// An ideograph of Chinese, or two: whatever it means by itself, it is no stop word.
+    pub(crate) is_gram: bool,
 }
 
 /// The words of a text, without those that become empty.
-pub(crate) fn tokens(text: &[u8], punctuation: Punctuation) -> impl Iterator<Item = Token<'_>> {
-    tokens_between(text, punctuation, is_separator)
+pub(crate) fn tokens(text: &[u8], punctuation: Punctuation, language: Language) -> impl Iterator<Item = Token<'_>> {
+    tokens_between(text, punctuation, is_separator).flat_map(move |token| {
+        if language.has_spaces() { ideographs::Words::One(Some(token)) } else { ideographs::words(text, token) }
+    })
 }
 
 /// The words of a phrase in a query. In RediSearch's phrases `$` ends no word.
@@ -41,7 +47,7 @@ fn tokens_between(text: &[u8], punctuation: Punctuation, ends: impl Fn(u8) -> bo
             at = end + 1;
             let word = normalise(&text[start..end]);
             if !word.is_empty() {
-                return Some(Token { word, start, end });
+                return Some(Token { word, start, end, same_place: false, is_gram: false });
             }
         }
         None
@@ -60,7 +66,7 @@ fn word_length(text: &[u8], is_end: impl Fn(u8) -> bool) -> usize {
 }
 
 /// Lower case, without escapes, control characters and unescaped blanks.
-fn normalise(raw: &[u8]) -> Cow<'_, [u8]> {
+pub(super) fn normalise(raw: &[u8]) -> Cow<'_, [u8]> {
     let plain = |byte: &u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || *byte == b'_';
     if raw.iter().all(plain) {
         return Cow::Borrowed(raw);
@@ -121,7 +127,7 @@ mod tests {
     #[test]
     fn texts_become_words() {
         let check = |text: &str, expected: &[&str]| {
-            let words: Vec<String> = tokens(text.as_bytes(), Punctuation::default())
+            let words: Vec<String> = tokens(text.as_bytes(), Punctuation::default(), Language::English)
                 .map(|token| String::from_utf8_lossy(&token.word).into_owned())
                 .collect();
             assert_eq!(words, expected, "{text}");
@@ -143,7 +149,7 @@ mod tests {
     fn words_end_at_an_index_own_punctuation() {
         let check = |characters: &str, text: &str, expected: &[&str]| {
             let punctuation = Punctuation::new(characters.as_bytes()).expect("ASCII");
-            let words: Vec<String> = tokens(text.as_bytes(), punctuation)
+            let words: Vec<String> = tokens(text.as_bytes(), punctuation, Language::English)
                 .map(|token| String::from_utf8_lossy(&token.word).into_owned())
                 .collect();
             assert_eq!(words, expected, "{characters}: {text}");
@@ -174,7 +180,8 @@ mod tests {
 
     #[test]
     fn words_know_where_they_stand() {
-        let ends: Vec<_> = tokens(b"ab, Cd", Punctuation::default()).map(|token| (token.start, token.end)).collect();
+        let words = tokens(b"ab, Cd", Punctuation::default(), Language::English);
+        let ends: Vec<_> = words.map(|token| (token.start, token.end)).collect();
         assert_eq!(ends, [(0, 2), (4, 6)]);
     }
 

@@ -1,5 +1,6 @@
 //! Integration tests.
 
+mod chinese;
 mod details;
 mod explain;
 mod hostile;

@@ -118,7 +118,7 @@ pub const SETTINGS: &[Setting] = &[
     row("MAXEXPANSIONS", Effect(|options| &options.max_expansions), Number(1, u32::MAX as u64), "Most words that a pattern stands for"),
     row("MAXPREFIXEXPANSIONS", Effect(|options| &options.max_expansions), Number(1, u32::MAX as u64), "Most words that a pattern stands for"),
     row("TIMEOUT", Effect(|options| &options.timeout_ms), Number(0, MS), "Milliseconds of a query; 0 is without end"),
-    fixed("FRISOINI", 0, Text(None), "Chinese is not segmented"),
+    fixed("FRISOINI", 0, Text(None), "Without effect: Chinese is read without a dictionary"),
     row("ON_TIMEOUT", Effect(|options| &options.fails_late), Word(&["return", "fail"]), "What a query does at the end of its time: return or fail"),
     row("GCSCANSIZE", Kept(100), Number(1, ANY), "Without effect: compaction has steps of its own"),
     row("MIN_PHONETIC_TERM_LEN", Effect(|options| &options.min_phonetic), Number(1, ANY), "Shortest word whose sound is indexed (bytes), in new indexes"),

@@ -6,7 +6,7 @@ use super::{Attribute, Item, Parser, vector};
 use crate::query::lexer::Token;
 use crate::query::node::{Kind, Node};
 use crate::query::{MAX_DEPTH, QueryError};
-use crate::text::{lower, phrase_tokens};
+use crate::text::{lower, phrase_tokens, pieces};
 
 /// The most changes of a fuzzy word.
 const MAX_DISTANCE: u8 = 3;
@@ -80,7 +80,8 @@ impl Parser<'_> {
                 let name = self.lexer.text(name).to_vec();
                 let value = self.param(&name);
                 let is_number = std::str::from_utf8(&value).is_ok_and(|text| text.parse::<f64>().is_ok());
-                Node { verbatim: is_number, ..Node::token(lower(&self.schema.punctuation.unescape(&value))) }
+                let text = lower(&self.schema.punctuation.unescape(&value)).into_owned();
+                Node { verbatim: is_number, ..self.word_or_pieces(text)? }
             }
             Token::Number(_, _, span) => Node { verbatim: self.modern, ..Node::token(self.lexer.text(span)) },
             Token::Term(span) => {
@@ -88,12 +89,42 @@ impl Parser<'_> {
                 if !self.options.keep_stop_words && self.schema.stop_words.contains(&text) {
                     return Ok(None);
                 }
-                Node::token(text)
+                self.word_or_pieces(text)?
             }
             _ => return Err(self.unexpected()),
         };
         node.verbatim |= self.options.verbatim;
         Ok(Some(node))
+    }
+
+    /// A word without escapes. One that has ideographs stands for itself and for its pieces, in any order.
+    fn word_or_pieces(&mut self, word: Vec<u8>) -> Result<Node, QueryError> {
+        let mut nodes = Vec::new();
+        for mut words in self.pieces(&word) {
+            // The pair before it has the last ideograph, too.
+            words.truncate((words.len() - 1).max(1));
+            for _ in &words {
+                self.count_leaf()?;
+            }
+            nodes.push(joined(Kind::Phrase { exact: true }, words.into_iter().map(Node::token).collect()));
+        }
+        let pieces = match nodes.len() {
+            0 => return Ok(Node::token(word)),
+            _ => joined(Kind::Phrase { exact: false }, nodes),
+        };
+        let is_word = matches!(pieces.kind, Kind::Token { .. });
+        Ok(if is_word { pieces } else { Node::with(Kind::Union, vec![Node::token(word), pieces]) })
+    }
+
+    /// The words of each piece of Chinese, which stand one behind the other. None: the language has spaces, or the word no ideograph.
+    fn pieces(&self, word: &[u8]) -> Vec<Vec<Vec<u8>>> {
+        let language = self.options.language.unwrap_or(self.schema.language);
+        match std::str::from_utf8(word) {
+            Ok(text) if !language.has_spaces() && !text.is_ascii() => {
+                pieces(text).iter().map(|piece| piece.phrase(text)).filter(|words| !words.is_empty()).collect()
+            }
+            _ => Vec::new(),
+        }
     }
 
     /// A word in lower case, without escapes.
@@ -103,7 +134,7 @@ impl Parser<'_> {
 
     /// The words of a phrase in quotes; stop words stay.
     fn exact(&mut self, text: &[u8]) -> Result<(), QueryError> {
-        let mut words = Vec::new();
+        let (mut words, mut ends_with_pair) = (Vec::new(), false);
         // Dialect 1 knows no parameters, also not in quotes.
         let is_param = |pair: &[u8]| pair[0] == b'$' && (pair[1].is_ascii_alphanumeric() || pair[1] == b'_');
         if !self.modern
@@ -116,13 +147,19 @@ impl Parser<'_> {
             return Err(QueryError::Syntax { offset: self.lexer.offset + 1, near });
         }
         for token in phrase_tokens(text, self.schema.punctuation) {
-            self.count_leaf()?;
-            words.push(Node::token(token.word));
+            let pieces = self.pieces(&token.word);
+            ends_with_pair = pieces.last().is_some_and(|words| words.len() > 1);
+            let texts = if pieces.is_empty() { vec![token.word.into_owned()] } else { pieces.concat() };
+            for text in texts {
+                self.count_leaf()?;
+                words.push(Node::token(text));
+            }
         }
-        let phrase = match words.pop() {
-            Some(word) if words.is_empty() && !self.modern => word,
-            last => Node::with(Kind::Phrase { exact: true }, words.into_iter().chain(last).collect()),
-        };
+        if ends_with_pair {
+            words.pop();
+        }
+        let phrase = Kind::Phrase { exact: true };
+        let phrase = if self.modern { Node::with(phrase, words) } else { joined(phrase, words) };
         self.push(Some(Node { verbatim: true, ..phrase }), true);
         Ok(())
     }
@@ -246,5 +283,13 @@ fn boolean(text: &str) -> Option<bool> {
         "true" | "1" => Some(true),
         "false" | "0" => Some(false),
         _ => None,
+    }
+}
+
+/// The only node, or all under one.
+fn joined(kind: Kind, mut nodes: Vec<Node>) -> Node {
+    match nodes.pop() {
+        Some(only) if nodes.is_empty() => only,
+        last => Node::with(kind, nodes.into_iter().chain(last).collect()),
     }
 }

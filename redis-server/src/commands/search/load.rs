@@ -1,6 +1,6 @@
 //! The documents of an answer, read from the keys.
 
-use query_engine::{Datum, FieldKind, FoundWord, Hit, Hits, Marks, SortKey, Summary, highlight, summarize};
+use query_engine::{Datum, FieldKind, FoundWord, Hit, Hits, Language, Marks, SortKey, Summary, highlight, summarize};
 
 use super::find::Request;
 use super::lookup::Deadline;
@@ -121,12 +121,12 @@ impl<'a> Marking<'a> {
         named.into_iter().flatten().flatten().flatten().copied()
     }
 
-    /// A field's value as it is shown. Only words in TEXT fields are found.
+    /// A field's value as it is shown. Only words in TEXT fields are found, by the query's language.
     fn mark(
         &self,
         (name, kind): (&[u8], Option<&FieldKind>),
         text: Vec<u8>,
-        words: &[FoundWord],
+        (words, language): (&[FoundWord], Option<Language>),
         index: &SearchIndex,
     ) -> Vec<u8> {
         let own: Vec<_>;
@@ -142,7 +142,7 @@ impl<'a> Marking<'a> {
         let concerns = |fields: &Names<'_>| fields.as_ref().is_none_or(|fields| fields.contains(&name));
         let (language, punctuation) = {
             let engine = index.engine();
-            (engine.schema().language, engine.schema().punctuation)
+            (language.unwrap_or(engine.schema().language), engine.schema().punctuation)
         };
         let marks = |open, close| Marks { words, language, punctuation, open, close };
         let highlights = self.highlight.as_ref().filter(|highlight| concerns(&highlight.fields));
@@ -248,7 +248,8 @@ impl<'l> Loader<'l> {
                     None => self.definition.source == Source::Hash && request.returned.is_none(),
                 };
                 let kind = field.map(|field| &field.kind);
-                let text = if is_marked { request.marking.mark((&name, kind), text, &hit.words, index) } else { text };
+                let found = (&*hit.words, request.common.language);
+                let text = if is_marked { request.marking.mark((&name, kind), text, found, index) } else { text };
                 (name, text)
             };
             Some(if request.marking.is_on() { fields.into_iter().map(mark).collect() } else { fields })

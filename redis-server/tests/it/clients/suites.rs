@@ -94,8 +94,7 @@ const REDIS_PY_SEARCH: Tests =
     Tests { name: "redis-py, search", kit: PYTHON_SUITE, command: redis_py_search_command, verdict: redis_py_verdict };
 
 /// Tests of search that ours does not pass, and why. RediSearch 2.10.5 passes them.
-const SEARCH_KNOWN: &[(&str, &str)] =
-    &[("TestSearchLanguages::test_search_chinese_tokenization", "Chinese is not segmented")];
+const SEARCH_KNOWN: &[(&str, &str)] = &[];
 
 /// Fewer tests of search than this are no verdict.
 const SEARCH_LEAST: usize = 60;

@@ -237,3 +237,37 @@ fn additions_beside_queries() {
         drop(other.reply());
     }
 }
+
+/// RediSearch 2.10.5 finds the same documents; it marks each word of its dictionary by itself.
+#[test]
+fn chinese_needs_no_spaces() {
+    let server = Server::start();
+    let client = &mut server.connect();
+    let schema = "SCHEMA t TEXT";
+    fill(
+        client,
+        &[
+            &format!("FT.CREATE c PREFIX 1 c: LANGUAGE chinese {schema}"),
+            &format!("FT.CREATE e PREFIX 1 c: {schema}"),
+            &format!("FT.CREATE f PREFIX 1 f: LANGUAGE_FIELD l {schema}"),
+            "HSET c:1 t 我喜欢编程",
+            "HSET f:1 t 我们在香港学习简体中文 l chinese",
+            "HSET f:2 t running l english",
+        ],
+    );
+    check(
+        client,
+        &[
+            ("FT.SEARCH c 编程 NOCONTENT", "[1 c:1]"),
+            ("FT.SEARCH c 编程 LANGUAGE chinese NOCONTENT", "[1 c:1]"),
+            ("FT.SEARCH e 编程 NOCONTENT", "[0]"),
+            ("FT.SEARCH c 编程 HIGHLIGHT", "[1 c:1 [t 我喜欢<b>编程</b>]]"),
+            ("FT.SEARCH f 香港 LANGUAGE chinese NOCONTENT", "[1 f:1]"),
+            ("FT.SEARCH f 香港 NOCONTENT", "[0]"),
+            ("FT.SEARCH f 简体中文 LANGUAGE chinese HIGHLIGHT RETURN 1 t", "[1 f:1 [t 我们在香港学习<b>简体中文</b>]]"),
+            ("FT.SEARCH f 学习 LANGUAGE chinese SUMMARIZE LEN 5 RETURN 1 t", "[1 f:1 [t 在香港学习简体中文... ]]"),
+            ("FT.SEARCH f runs NOCONTENT", "[1 f:2]"),
+            ("FT.CREATE g LANGUAGE klingon SCHEMA t TEXT", "Invalid language"),
+        ],
+    );
+}
