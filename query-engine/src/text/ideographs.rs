@@ -197,7 +197,7 @@ mod tests {
     fn words_know_where_they_stand() {
         let text = "x 那时，the end";
         for token in tokens(text.as_bytes(), Punctuation::default(), Language::Chinese) {
-            assert_eq!(text[token.start..token.end].as_bytes(), &*token.word);
+            assert_eq!(&text.as_bytes()[token.start..token.end], &*token.word);
         }
         let invalid: Vec<_> = tokens(b"a\xffb", Punctuation::default(), Language::Chinese).collect();
         assert_eq!((invalid.len(), &*invalid[0].word), (1, &b"a\xffb"[..]));

@@ -142,7 +142,7 @@ impl<'a> Marking<'a> {
         let concerns = |fields: &Names<'_>| fields.as_ref().is_none_or(|fields| fields.contains(&name));
         let (language, punctuation) = {
             let engine = index.engine();
-            (language.unwrap_or(engine.schema().language), engine.schema().punctuation)
+            (language.unwrap_or_else(|| engine.schema().language), engine.schema().punctuation)
         };
         let marks = |open, close| Marks { words, language, punctuation, open, close };
         let highlights = self.highlight.as_ref().filter(|highlight| concerns(&highlight.fields));
