@@ -1,6 +1,6 @@
 //! Libraries that keep vectors, documents and agents' memory in Redis 8: their own tests, unmodified, by our server.
 //!
-//! redisvl's tests come with its package. `LANGGRAPH_REDIS_REPOSITORY` and `REDIS_OM_REPOSITORY` name git repositories of the others.
+//! redisvl's tests come with its package. Variables such as `LANGCHAIN_REDIS_REPOSITORY` name git repositories of the others.
 //! `tests/peers/search-suites` stands for Docker and for models, and refuses connections to other machines.
 
 use std::env;
@@ -11,12 +11,25 @@ use test_peers::{Kit, kit, printed};
 
 use super::newer::{Newer, check};
 use super::suites::{Tests, Verdict};
+use crate::support::server::Server;
 
 const KIT: Kit = kit! {
     name: "redis-search-suites",
     sources: &["tests/peers/search-suites"],
     programs: &["python3"],
     install: "sh install.sh",
+};
+
+/// Tests in TypeScript.
+const NODE_KIT: Kit =
+    kit! { name: "redis-om-node", sources: &["tests/peers/redis-om"], programs: &["npm", "git"], install: "true" };
+
+/// Tests in Java, with a model that Maven has.
+const JAVA_KIT: Kit = kit! {
+    name: "redis-langchain4j",
+    sources: &["tests/peers/langchain4j"],
+    programs: &["javac", "mvn", "git"],
+    install: "mvn --batch-mode --quiet package dependency:copy-dependencies -DoutputDirectory=lib",
 };
 
 /// The gate's part of redisvl's tests: indexes and queries.
@@ -77,8 +90,67 @@ const REDIS_OM: Newer = Newer {
 const REDIS_OM_TESTS: &str = "tests tests_sync --ignore=tests/test_benchmarks.py \
                               --ignore=tests/test_cli_migrate.py --ignore=tests_sync/test_cli_migrate.py";
 
+const LANGCHAIN: Newer = Newer {
+    tests: Tests {
+        name: "langchain-redis",
+        command: |ports, _| {
+            let mut pytest = pytest(ports, "tests/integration_tests");
+            pytest.env("REDIS_URL", format!("redis://127.0.0.1:{}", ports[0]));
+            pytest
+        },
+        ..ALL.tests
+    },
+    least: 190,
+    ..ALL
+};
+
+const REDIS_OM_NODE: Newer = Newer {
+    tests: Tests {
+        name: "Redis OM for Node.js",
+        kit: NODE_KIT,
+        command: |ports, _| {
+            let mut tests = Command::new("sh");
+            tests.arg("../run.sh").env("SEARCH_SUITE_PORT", ports[0].to_string());
+            tests
+        },
+        verdict: vitest_verdict,
+    },
+    known: &[
+        (
+            "spec/functional/search/search-hash.spec.ts: search for hashes throw an error when searching a text with an exact match and stop words",
+            STOP_WORDS,
+        ),
+        (
+            "spec/functional/search/search-json.spec.ts: search for JSON documents throws an error when searching a text with an exact match and stop words",
+            STOP_WORDS,
+        ),
+    ],
+    least: 90,
+    ..ALL
+};
+
+const LANGCHAIN4J: Newer = Newer {
+    tests: Tests {
+        name: "langchain4j-community-redis",
+        kit: JAVA_KIT,
+        command: |ports, _| {
+            let mut junit = Command::new("java");
+            junit
+                .args(["-cp", "classes:../target/classes:../lib/*", "org.junit.platform.console.ConsoleLauncher"])
+                .args(["execute", "--scan-classpath", "classes", "--include-classname", ".*(IT|Test)"])
+                .args(["--details", "testfeed", "--disable-banner", "--disable-ansi-colors"])
+                .env("SEARCH_SUITE_PORT", ports[0].to_string());
+            junit
+        },
+        verdict: junit_verdict,
+    },
+    least: 110,
+    ..ALL
+};
+
 /// Reasons of failures.
 const MODEL: &str = "texts without common words are near each other for a real model alone";
+const STOP_WORDS: &str = "dialect 1 of RediSearch refuses stop words in quotes, ours takes them";
 const OLDER: &str = "the test expects the error of redisvl 0.15, which later versions wrap";
 
 /// All suites' common part.
@@ -100,6 +172,8 @@ fn pytest(ports: &[u16], words: &str) -> Command {
         .args(["-o", "log_cli=false", "-o", "addopts="])
         .args(words.split_whitespace())
         .env("PYTHONPATH", "..")
+        // Without a key, tests take a model of their own.
+        .env_remove("OPENAI_API_KEY")
         // A line is not cut at the width of a terminal.
         .env("COLUMNS", "1000")
         .env("SEARCH_SUITE_PORT", ports[0].to_string())
@@ -118,14 +192,32 @@ fn verdict(line: &str) -> Option<Verdict> {
     }
 }
 
+/// Reads `passed spec/file.ts: suite test`.
+fn vitest_verdict(line: &str) -> Option<Verdict> {
+    let (state, name) = line.split_once(' ').filter(|(_, name)| name.starts_with("spec/"))?;
+    let result = if state == "passed" { Ok(()) } else { Err(state.to_owned()) };
+    Some((name.to_owned(), result))
+}
+
+/// Reads `JUnit Jupiter > Class > test() :: SUCCESSFUL`.
+fn junit_verdict(line: &str) -> Option<Verdict> {
+    let (name, state) = line.rsplit_once(" :: ")?;
+    let name = name.strip_prefix("JUnit Jupiter > ")?.to_owned();
+    match state {
+        "SUCCESSFUL" => Some((name, Ok(()))),
+        "FAILED" => Some((name, Err("fails".to_owned()))),
+        _ => None,
+    }
+}
+
 /// The tests of a version in a git repository, beside the kit's packages.
 #[track_caller]
-fn checkout(variable: &str, tag: &str) -> Option<PathBuf> {
+fn checkout(kit: &Kit, variable: &str, tag: &str) -> Option<PathBuf> {
     let Some(repository) = env::var_os(variable) else {
         println!("skipped: {variable} names no git repository");
         return None;
     };
-    let kit = KIT.installed()?;
+    let kit = kit.installed()?;
     let folder = kit.join(variable.to_lowercase());
     let mut script = Command::new("sh");
     script.arg("checkout.sh").args([Path::new(&repository), Path::new(tag), &folder]).current_dir(&kit);
@@ -149,13 +241,63 @@ fn redisvl_own_tests() {
 #[test]
 #[ignore = "minutes: full runs of the gates"]
 fn langgraph_own_tests() {
-    let Some(folder) = checkout("LANGGRAPH_REDIS_REPOSITORY", "0.5.2") else { return };
+    let Some(folder) = checkout(&KIT, "LANGGRAPH_REDIS_REPOSITORY", "0.5.2") else { return };
     check(&[(&LANGGRAPH, folder, "2")]);
 }
 
 #[test]
 #[ignore = "minutes: full runs of the gates"]
 fn redis_om_own_tests() {
-    let Some(folder) = checkout("REDIS_OM_REPOSITORY", "v1.1.0") else { return };
+    let Some(folder) = checkout(&KIT, "REDIS_OM_REPOSITORY", "v1.1.0") else { return };
     check(&[(&REDIS_OM, folder, "2")]);
+}
+
+#[test]
+#[ignore = "minutes: full runs of the gates"]
+fn langchain_own_tests() {
+    let Some(folder) = checkout(&KIT, "LANGCHAIN_REDIS_REPOSITORY", "libs/redis/v0.2.5:libs/redis") else { return };
+    check(&[(&LANGCHAIN, folder, "2")]);
+}
+
+#[test]
+#[ignore = "minutes: full runs of the gates"]
+fn redis_om_node_own_tests() {
+    // Version 0.4.7 has no tag.
+    let Some(folder) = checkout(&NODE_KIT, "REDIS_OM_NODE_REPOSITORY", "fe1eea9") else { return };
+    check(&[(&REDIS_OM_NODE, folder, "2")]);
+}
+
+#[test]
+#[ignore = "minutes: full runs of the gates"]
+fn langchain4j_own_tests() {
+    let tests = "1.11.0-beta19:embedding-stores/langchain4j-community-redis/src/test";
+    let Some(folder) = checkout(&JAVA_KIT, "LANGCHAIN4J_REPOSITORY", tests) else { return };
+    check(&[(&LANGCHAIN4J, folder, "2")]);
+}
+
+/// The example of the documents: passages of our own manual, embedded by a model that a package ships.
+#[test]
+fn questions_find_passages_of_the_manual() {
+    let Some(kit) = KIT.installed() else { return };
+    let server = Server::start();
+    let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
+    let questions = [
+        ("After how many seconds does an unused cursor of a query close?", "search.md"),
+        ("Which setting decides how often the append-only file is synced to disk?", "persistence.md"),
+        ("How do I add a replica of a primary?", "replication.md"),
+    ];
+    let mut example = Command::new(kit.join("venv/bin/python"));
+    example
+        .arg(workspace.join("redis-server/examples/rag.py"))
+        .arg(workspace.join("docs/redis"))
+        .args(questions.map(|(question, _)| question))
+        .env("REDIS_URL", format!("redis://{}", server.addr));
+    // Twice: the passages are replaced, not doubled.
+    let first = printed(&example);
+    assert_eq!(printed(&example), first);
+    let answers: Vec<&str> = first.split("# ").skip(1).collect();
+    assert_eq!(answers.len(), questions.len(), "{first}");
+    for ((question, source), answer) in questions.iter().zip(answers) {
+        assert!(answer.starts_with(question) && answer.contains(source), "{question}: {answer}");
+    }
 }
