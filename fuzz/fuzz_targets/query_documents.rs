@@ -3,9 +3,11 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use query_engine::{Document, Language};
+use query_engine::Document;
 use query_engine::vector::{Algorithm, ElementType, Metric, VectorOptions};
-use query_engine::{Expected, Field, FieldKind, Index, ParseOptions, Query, Schema, SearchOptions, Surface, Value};
+use query_engine::{
+    Expected, Field, FieldKind, Index, Language, ParseOptions, Query, Schema, SearchOptions, Surface, Value,
+};
 
 fuzz_target!(|documents: Vec<(u8, u8, Vec<u8>)>| {
     let tag = FieldKind::Tag { separator: None, case_sensitive: true };
