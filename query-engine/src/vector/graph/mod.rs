@@ -137,7 +137,8 @@ impl Graph {
         let may_drop = |found: &Found| found.slot == slot || self.links.of(level, found.slot).len() > self.most / 2;
         let (mut needed, mut redundant): (Vec<Found>, Option<Found>) = (Vec::new(), None);
         for found in &all {
-            let is_near = |near: &Found| vectors.between(near.slot, found.slot) < found.distance;
+            // Equal vectors are redundant: comparing each with each would take a square of their number.
+            let is_near = |near: &Found| vectors.between(near.slot, found.slot) <= found.distance;
             if needed.iter().any(is_near) {
                 if may_drop(found) {
                     redundant = Some(*found);
