@@ -67,8 +67,9 @@ pub(super) fn run(options: &Options) -> Result<()> {
 fn install(cache: &Path, repository: &Path) -> Result<PathBuf> {
     let mark = REQUIREMENTS.join("\n");
     if python::is_new(cache, &mark)? {
-        // The text is a document of the tests about summaries.
-        python::lay(repository, TAG, &["tests/pytests", "tests/ctests/genesis.txt"], cache)?;
+        // The texts are documents of the tests about summaries.
+        let texts = ["tests/ctests/genesis.txt", "tests/ctests/cn_sample.txt"];
+        python::lay(repository, TAG, &[&["tests/pytests"][..], &texts].concat(), cache)?;
         fs::write(cache.join("paella.py"), PLATFORM)?;
         python::script(&cache.join("server"), WRAPPER)?;
         python::environment(cache, REQUIREMENTS)?;
