@@ -3,9 +3,10 @@
     pip install langchain-redis wordllama
     python rag.py FOLDER QUESTION…
 
-REDIS_URL names the server, by default redis://127.0.0.1:6379. The passages stay there: a second run finds those of the first replaced.
+REDIS_URL names the server, by default redis://127.0.0.1:6379. The passages stay there. A second run replaces them.
 """
 
+import argparse
 import os
 import sys
 from pathlib import Path
@@ -17,10 +18,10 @@ from langchain_redis import RedisConfig, RedisVectorStore
 
 
 class Model(Embeddings):
-    """The model of 256 dimensions that stands in WordLlama's package."""
+    """The model of 256 dimensions in WordLlama's package."""
 
     def __init__(self):
-        # Its files stand in the package, where it does not look for all of them by itself.
+        # The package holds the tokenizer's file, but looks for it in another folder.
         self.model = wordllama.WordLlama.load(cache_dir=Path(wordllama.__file__).parent, disable_download=True)
 
     def embed_documents(self, texts):
@@ -43,20 +44,27 @@ def passages(folder):
                 yield f"{source}:{number}", Document(page_content=f"{heading}\n{paragraph}", metadata=metadata)
 
 
-def main(folder, *questions):
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folder", help="Markdown files are read from here and below")
+    parser.add_argument("questions", nargs="+", metavar="question")
+    arguments = parser.parse_args()
+    found = list(passages(arguments.folder))
+    if not found:
+        sys.exit(f"{arguments.folder}: no Markdown files with passages")
     config = RedisConfig(
         index_name="manual",
         redis_url=os.environ.get("REDIS_URL", "redis://127.0.0.1:6379"),
         metadata_schema=[{"name": "source", "type": "tag"}, {"name": "heading", "type": "text"}],
     )
     store = RedisVectorStore(Model(), config)
-    keys, documents = zip(*passages(folder))
+    keys, documents = zip(*found)
     store.add_documents(list(documents), keys=list(keys))
-    for question in questions:
+    for question in arguments.questions:
         print(f"# {question}")
-        for found, distance in store.similarity_search_with_score(question, k=3):
-            print(f"{distance:.3f} {found.metadata['source']}: {found.page_content[:200]!r}")
+        for passage, distance in store.similarity_search_with_score(question, k=3):
+            print(f"{distance:.3f} {passage.metadata['source']}: {passage.page_content[:200]!r}")
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    main()

@@ -42,7 +42,7 @@ pub struct Marks<'m> {
 }
 
 impl Marks<'_> {
-    /// Whether a text without spaces may be cut at a place: before an ideograph, and not within one, or at its end.
+    /// A text without spaces may be cut at its end and before an ideograph, not within one.
     fn may_cut(&self, text: &[u8], at: usize) -> bool {
         !self.language.has_spaces() && text.get(at).is_none_or(|byte| *byte >= 0xc0)
     }

@@ -83,7 +83,7 @@ impl Language {
         self.row().0
     }
 
-    /// Whether spaces and punctuation stand between all words.
+    /// Spaces or punctuation stand between all words.
     pub(crate) fn has_spaces(self) -> bool {
         self != Self::Chinese
     }

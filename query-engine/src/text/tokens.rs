@@ -17,9 +17,9 @@ pub(crate) struct Token<'t> {
     pub(crate) start: usize,
     /// Where it ends in the text.
     pub(crate) end: usize,
-    /// It begins where the word before it does.
+    /// The word stands at the place of the word before it.
     pub(crate) same_place: bool,
-    /// An ideograph of Chinese, or two: whatever it means by itself, it is no stop word.
+    /// The word is one ideograph of Chinese or a pair of them, and never a stop word.
     pub(crate) is_gram: bool,
 }
 

@@ -108,15 +108,15 @@ impl Parser<'_> {
             }
             nodes.push(joined(Kind::Phrase { exact: true }, words.into_iter().map(Node::token).collect()));
         }
-        let pieces = match nodes.len() {
-            0 => return Ok(Node::token(word)),
-            _ => joined(Kind::Phrase { exact: false }, nodes),
-        };
+        if nodes.is_empty() {
+            return Ok(Node::token(word));
+        }
+        let pieces = joined(Kind::Phrase { exact: false }, nodes);
         let is_word = matches!(pieces.kind, Kind::Token { .. });
         Ok(if is_word { pieces } else { Node::with(Kind::Union, vec![Node::token(word), pieces]) })
     }
 
-    /// The words of each piece of Chinese, which stand one behind the other. None: the language has spaces, or the word no ideograph.
+    /// The words of each piece of Chinese, one behind the other. No pieces if the language has spaces, or the word is ASCII.
     fn pieces(&self, word: &[u8]) -> Vec<Vec<Vec<u8>>> {
         let language = self.options.language.unwrap_or(self.schema.language);
         match std::str::from_utf8(word) {

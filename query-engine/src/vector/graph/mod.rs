@@ -125,8 +125,8 @@ impl Graph {
         true
     }
 
-    /// The neighbour of `of` that it needs least, if it needs `slot` more: the farthest that is nearer to another
-    /// neighbour than to `of` itself (algorithm 4), and that has enough other links.
+    /// The neighbour of `of` that it needs least, if it needs `slot` more: the farthest that has enough other links and is no
+    /// farther from a needed neighbour than from `of` itself. Such a neighbour is not needed (algorithm 4).
     fn worst_link(&self, vectors: &Vectors, level: usize, slot: u32, of: Found) -> Option<u32> {
         let neighbours = self.links.of(level, of.slot);
         vectors.touch(neighbours);
@@ -137,7 +137,7 @@ impl Graph {
         let may_drop = |found: &Found| found.slot == slot || self.links.of(level, found.slot).len() > self.most / 2;
         let (mut needed, mut redundant): (Vec<Found>, Option<Found>) = (Vec::new(), None);
         for found in &all {
-            // Equal vectors are redundant: comparing each with each would take a square of their number.
+            // `<=`: an equal vector is redundant. Were all equal vectors needed, each would be compared with each.
             let is_near = |near: &Found| vectors.between(near.slot, found.slot) <= found.distance;
             if needed.iter().any(is_near) {
                 if may_drop(found) {

@@ -105,8 +105,8 @@ pub(in crate::vector) struct Rules<'a> {
     pub(in crate::vector) max_visits: Option<usize>,
 }
 
-/// Nodes of level 1 from which a search of level 0 starts. From one alone it may stay among vectors that are near each other, but not the
-/// nearest.
+/// Nodes of level 1 from which a search of level 0 starts. A search from one node may stay in a group of vectors near each other while the
+/// nearest vectors are in another group.
 const ENTRIES: usize = 8;
 
 /// Nodes between two questions whether the query is over.
