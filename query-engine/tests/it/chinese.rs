@@ -63,7 +63,12 @@ fn runs_of_ideographs_are_found_inside_longer_ones() {
         check("据可以从", "d3");
         check("我们 的", "d2 d6");
         check("同义*", "d4");
+        // Punctuation alone is no word.
+        check("我们 。", "d2 d6");
+        check("。 我们 ，", "d2 d6");
+        check("\"我们 。 喜欢\"", "d2");
         check("。，", "");
+        check("\"。\"", "");
     }
 }
 

@@ -72,18 +72,18 @@ impl Parser<'_> {
         Ok(next)
     }
 
-    /// The node of a word, number or parameter; `None` for stop words.
+    /// The node of a word, number or parameter; `None` for stop words, and for what is no word in Chinese.
     fn token(&mut self, token: &Token) -> Result<Option<Node>, QueryError> {
         self.count_leaf()?;
-        let mut node = match token {
+        let node = match token {
             Token::Attribute(name) => {
                 let name = self.lexer.text(name).to_vec();
                 let value = self.param(&name);
                 let is_number = std::str::from_utf8(&value).is_ok_and(|text| text.parse::<f64>().is_ok());
                 let text = lower(&self.schema.punctuation.unescape(&value)).into_owned();
-                Node { verbatim: is_number, ..self.word_or_pieces(text)? }
+                self.word_or_pieces(text)?.map(|word| Node { verbatim: is_number, ..word })
             }
-            Token::Number(_, _, span) => Node { verbatim: self.modern, ..Node::token(self.lexer.text(span)) },
+            Token::Number(_, _, span) => Some(Node { verbatim: self.modern, ..Node::token(self.lexer.text(span)) }),
             Token::Term(span) => {
                 let text = self.plain(span);
                 if !self.options.keep_stop_words && self.schema.stop_words.contains(&text) {
@@ -93,14 +93,17 @@ impl Parser<'_> {
             }
             _ => return Err(self.unexpected()),
         };
-        node.verbatim |= self.options.verbatim;
-        Ok(Some(node))
+        Ok(node.map(|node| Node { verbatim: node.verbatim || self.options.verbatim, ..node }))
     }
 
-    /// A word without escapes. One that has ideographs stands for itself and for its pieces, in any order.
-    fn word_or_pieces(&mut self, word: Vec<u8>) -> Result<Node, QueryError> {
+    /// A word without escapes. One that has ideographs stands for itself and for its pieces, in any order; `None` if it has punctuation
+    /// alone.
+    fn word_or_pieces(&mut self, word: Vec<u8>) -> Result<Option<Node>, QueryError> {
+        let Some(pieces) = self.pieces(&word) else {
+            return Ok(Some(Node::token(word)));
+        };
         let mut nodes = Vec::new();
-        for mut words in self.pieces(&word) {
+        for mut words in pieces {
             // The pair before it has the last ideograph, too.
             words.truncate((words.len() - 1).max(1));
             for _ in &words {
@@ -109,21 +112,21 @@ impl Parser<'_> {
             nodes.push(joined(Kind::Phrase { exact: true }, words.into_iter().map(Node::token).collect()));
         }
         if nodes.is_empty() {
-            return Ok(Node::token(word));
+            return Ok(None);
         }
         let pieces = joined(Kind::Phrase { exact: false }, nodes);
         let is_word = matches!(pieces.kind, Kind::Token { .. });
-        Ok(if is_word { pieces } else { Node::with(Kind::Union, vec![Node::token(word), pieces]) })
+        Ok(Some(if is_word { pieces } else { Node::with(Kind::Union, vec![Node::token(word), pieces]) }))
     }
 
-    /// The words of each piece of Chinese, one behind the other. No pieces if the language has spaces, or the word is ASCII.
-    fn pieces(&self, word: &[u8]) -> Vec<Vec<Vec<u8>>> {
+    /// The words of each piece of Chinese, one behind the other. `None` if the language has spaces, or the word is ASCII.
+    fn pieces(&self, word: &[u8]) -> Option<Vec<Vec<Vec<u8>>>> {
         let language = self.options.language.unwrap_or(self.schema.language);
         match std::str::from_utf8(word) {
             Ok(text) if !language.has_spaces() && !text.is_ascii() => {
-                pieces(text).iter().map(|piece| piece.phrase(text)).filter(|words| !words.is_empty()).collect()
+                Some(pieces(text).iter().map(|piece| piece.phrase(text)).filter(|words| !words.is_empty()).collect())
             }
-            _ => Vec::new(),
+            _ => None,
         }
     }
 
@@ -147,9 +150,17 @@ impl Parser<'_> {
             return Err(QueryError::Syntax { offset: self.lexer.offset + 1, near });
         }
         for token in phrase_tokens(text, self.schema.punctuation) {
-            let pieces = self.pieces(&token.word);
-            ends_with_pair = pieces.last().is_some_and(|words| words.len() > 1);
-            let texts = if pieces.is_empty() { vec![token.word.into_owned()] } else { pieces.concat() };
+            let texts = match self.pieces(&token.word) {
+                None => {
+                    ends_with_pair = false;
+                    vec![token.word.into_owned()]
+                }
+                Some(pieces) if pieces.is_empty() => continue,
+                Some(pieces) => {
+                    ends_with_pair = pieces.last().is_some_and(|words| words.len() > 1);
+                    pieces.concat()
+                }
+            };
             for text in texts {
                 self.count_leaf()?;
                 words.push(Node::token(text));
