@@ -6,8 +6,8 @@ use crate::eval::Level;
 use crate::schema::{ALL_FIELDS, FieldKind, FieldMask, NO_STEMS, Schema};
 use crate::text::{Language, STEM_PREFIX, StemBuffer, phonetic};
 
-/// Expands all words but those of exact phrases and tags. RediSearch 2.10 also leaves those of negations and optional parts, Redis 8 those
-/// of NOSTEM fields.
+/// Expands all words but those of exact phrases and tags. RediSearch 2.10 also leaves those of negations, optional parts and filters of
+/// nearest vectors, Redis 8 those of NOSTEM fields.
 pub(super) fn expand(root: &mut Node, schema: &Schema, level: Level, language: Language) -> Result<(), QueryError> {
     expand_node(root, (schema, level), &StemBuffer::new(language))
 }
@@ -19,7 +19,7 @@ fn expand_node(node: &mut Node, place: (&Schema, Level), stemmer: &StemBuffer) -
     }
     match &node.kind {
         Kind::Token { text, .. } if !text.is_empty() => expand_token(node, schema, stemmer),
-        Kind::Not | Kind::Optional if level == Level::Search210 => Ok(()),
+        Kind::Not | Kind::Optional | Kind::Vector(_) if level == Level::Search210 => Ok(()),
         Kind::Phrase { exact: true } | Kind::Tag { .. } => Ok(()),
         _ => node.children.iter_mut().try_for_each(|child| expand_node(child, place, stemmer)),
     }

@@ -111,6 +111,9 @@ fn write_vector(out: &mut String, query: &VectorQuery, node: &Node, schema: &Sch
             )
         }
     };
+    for (name, value) in &query.given {
+        let _ = write!(out, ", {name} = {value}");
+    }
     if let Some(yields) = &query.yields {
         let _ = write!(out, ", yields distance as `{yields}`");
     }

@@ -105,6 +105,8 @@ pub(crate) struct VectorQuery {
     /// `None` finds nothing: the schema has no such field, or it holds no vectors.
     pub(crate) vector: Option<Vector>,
     pub(crate) near: Near,
+    /// The parameters of the search with their values, as the query gives them.
+    pub(crate) given: Vec<(String, String)>,
     /// The property that the distance becomes.
     pub(crate) yields: Option<String>,
     /// An attribute was given that HNSW alone has.

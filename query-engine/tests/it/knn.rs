@@ -289,6 +289,14 @@ fn trees_of_vector_queries_are_printed() {
         "VECTOR {\n  NUMERIC {1.000000 <= @n <= 2.000000}\n} => {K=10 nearest vectors to `$v` in vector index associated with field @flat, yields distance as `d`}\n",
     );
     check(
+        "*=>[KNN 10 @graph $v EF_RUNTIME 100]",
+        "VECTOR {K=10 nearest vectors to `$v` in vector index associated with field @graph, EF_RUNTIME = 100, yields distance as `__graph_score`}\n",
+    );
+    check(
+        "@graph:[VECTOR_RANGE 0.5 $v]=>{$epsilon: 1.2; $yield_distance_as: d}",
+        "VECTOR {Vectors that are within 0.5 distance radius from `$v` in vector index associated with field @graph, epsilon = 1.2, yields distance as `d`}\n",
+    );
+    check(
         "@flat:[VECTOR_RANGE 0.5 $v]",
         "VECTOR {Vectors that are within 0.5 distance radius from `$v` in vector index associated with field @flat}\n",
     );

@@ -168,7 +168,8 @@ impl Parser<'_> {
         let vector = vector.filter(|vector| vector.is_ok() || !self.options.explains);
         let param = String::from_utf8_lossy(param).into_owned();
         let vector = vector.transpose()?;
-        Ok(Some(VectorQuery { field, param, vector, near, yields: None, of_hnsw: false, of_vamana: false }))
+        let given = Vec::new();
+        Ok(Some(VectorQuery { field, param, vector, near, given, yields: None, of_hnsw: false, of_vamana: false }))
     }
 }
 
@@ -203,13 +204,20 @@ const NOT_HYBRID: QueryError = QueryError::VectorParameter("hybrid query attribu
 impl VectorQuery {
     /// Sets a parameter by its name.
     pub(super) fn set(&mut self, name: &[u8], value: &[u8]) -> Result<(), QueryError> {
-        let text = String::from_utf8_lossy(value);
+        let text = String::from_utf8_lossy(value).into_owned();
+        if name.eq_ignore_ascii_case(b"yield_distance_as") {
+            self.yields = Some(text);
+            return Ok(());
+        }
+        self.set_option(name, &text)?;
+        self.given.push((String::from_utf8_lossy(name).into_owned(), text));
+        Ok(())
+    }
+
+    /// Sets a parameter of the search itself.
+    fn set_option(&mut self, name: &[u8], text: &str) -> Result<(), QueryError> {
         let count = || text.parse::<usize>().ok().filter(|count| *count > 0).ok_or(BAD_VALUE);
         match (name.to_ascii_lowercase().as_slice(), &mut self.near) {
-            (b"yield_distance_as", _) => {
-                self.yields = Some(text.into_owned());
-                Ok(())
-            }
             (b"ef_runtime", Near::Nearest { ef_runtime, .. }) => {
                 self.of_hnsw = true;
                 once(ef_runtime, count)
