@@ -53,23 +53,26 @@ impl Parser<'_> {
         Ok(next)
     }
 
-    /// Dialect 1: words that follow each other are one part. A stop word ends it, and so does a number behind two words.
+    /// Dialect 1: words that follow each other are one part. It ends before a stop word, which is a part of its own, and before a number behind
+    /// two words.
     fn words(&mut self, first: Token) -> Result<Token, QueryError> {
         let mut nodes: Vec<Node> = self.token(&first)?.into_iter().collect();
         let mut next = self.lexer.next();
-        while !nodes.is_empty() {
-            let goes_on = matches!(next, Token::Term(_)) || matches!(next, Token::Number(..)) && nodes.len() == 1;
-            if !goes_on {
-                break;
-            }
-            let node = self.token(&next)?;
+        while match &next {
+            Token::Term(span) => !nodes.is_empty() && !self.is_stop_word(&self.plain(span)),
+            Token::Number(..) => nodes.len() == 1,
+            _ => false,
+        } {
+            nodes.extend(self.token(&next)?);
             next = self.lexer.next();
-            let Some(node) = node else { break };
-            nodes.push(node);
         }
         let node = if nodes.len() > 1 { Some(Node::with(Kind::Phrase { exact: false }, nodes)) } else { nodes.pop() };
         self.push(node, true);
         Ok(next)
+    }
+
+    fn is_stop_word(&self, word: &[u8]) -> bool {
+        !self.options.keep_stop_words && self.schema.stop_words.contains(word)
     }
 
     /// The node of a word, number or parameter; `None` for stop words, and for what is no word in Chinese.
@@ -86,7 +89,7 @@ impl Parser<'_> {
             Token::Number(_, _, span) => Some(Node { verbatim: self.modern, ..Node::token(self.lexer.text(span)) }),
             Token::Term(span) => {
                 let text = self.plain(span);
-                if !self.options.keep_stop_words && self.schema.stop_words.contains(&text) {
+                if self.is_stop_word(&text) {
                     return Ok(None);
                 }
                 self.word_or_pieces(text)?

@@ -465,23 +465,48 @@ pub(super) fn normal(reply: &Value, command: &[String], kind: Kind) -> String {
 fn is_known(command: &[String], theirs: &str, ours: &str) -> bool {
     let has = |option: &str| command.iter().any(|word| word == option);
     let query = &command[2];
-    let expands = ["*", "%", "w'"].iter().any(|sign| query.contains(sign));
-    // Whether it marks what a part of a word stands for depends on the word that it found the document by.
-    let marks = has("HIGHLIGHT") || has("SUMMARIZE");
-    // A part of a word is looked for in all fields if INFIELDS names others than the query.
-    let is_restricted = has("INFIELDS") && query.contains('@');
-    if expands && (marks || is_restricted) {
+    // Its marks depend on how its iterators came to a document, ours on the word.
+    let named = |answer: &str| {
+        answer.lines().map(|row| row.split(' ').next().unwrap_or_default().to_owned()).collect::<Vec<_>>()
+    };
+    let is_word = !query.contains(['@', ' ', '*', '%', '\'']);
+    if (has("HIGHLIGHT") || has("SUMMARIZE")) && !is_word && named(theirs) == named(ours) {
+        return true;
+    }
+    // Parts of words, stems and negations are looked for in all fields if the query names fields that INFIELDS does not.
+    let leaves_out = |named: &str, field: &str| {
+        command.windows(3).any(|words| words == ["INFIELDS", "1", named]) && query.contains(field)
+    };
+    if leaves_out("t", "@u:") || leaves_out("u", "@t:") {
         return true;
     }
     // Dialect 1 takes no phrase at the end of a union.
     if theirs == "error" && query.contains("|\"") && command.last().is_some_and(|dialect| dialect == "1") {
         return true;
     }
-    // A negation misses the newest document now and then, and groups of two properties whose hashes collide are one.
-    let groups = command.windows(3).any(|words| words[0] == "GROUPBY" && words[1] == "2");
     let (theirs, ours): (Vec<_>, Vec<_>) = (theirs.lines().skip(1).collect(), ours.lines().skip(1).collect());
-    let is_part = theirs.iter().all(|line| ours.contains(line));
-    (query.contains('-') || groups) && is_part && ours.len() == theirs.len() + 1
+    // The number of FILTER becomes a word of a phrase that is the whole query.
+    if command[0] == "FT.SEARCH" && has("FILTER") && theirs.is_empty() && is_phrase(query) {
+        return true;
+    }
+    // A negation misses the newest document now and then, and one of a negation has it twice.
+    let is_part =
+        |part: &[&str], whole: &[&str]| part.iter().all(|line| whole.contains(line)) && whole.len() == part.len() + 1;
+    let negations = query.matches('-').count();
+    if negations > 0 && is_part(&theirs, &ours) || negations > 1 && is_part(&ours, &theirs) {
+        return true;
+    }
+    // Two groups of two properties whose hashes collide are one.
+    let only = |one: &[&str], other: &[&str]| one.iter().filter(|line| !other.contains(line)).count();
+    let groups = command.windows(2).any(|words| words == ["GROUPBY", "2"]);
+    groups && ours.len() == theirs.len() + 1 && only(&theirs, &ours) <= 1 && only(&ours, &theirs) <= 2
+}
+
+/// Whether a query is a phrase in quotes, in any fields and parentheses.
+fn is_phrase(query: &str) -> bool {
+    let bare = query.trim_matches(|sign| "()".contains(sign));
+    let text = bare.rsplit_once(':').map_or(bare, |(_, text)| text).trim_matches(|sign| "()".contains(sign));
+    text.len() > 2 && text.starts_with('"') && text[1..].find('"') == Some(text.len() - 2)
 }
 
 /// The first lines that only one of two answers has.
