@@ -1,6 +1,5 @@
 //! Redis' own tests of vector sets, against ours with a replica.
 
-use std::collections::BTreeMap;
 use std::process::Command;
 
 use test_peers::{Kit, kit, run_within};
@@ -16,17 +15,14 @@ const SUITE: Kit = kit! {
 
 /// The suite adds some 40,000 vectors one by one.
 const SECONDS: u32 = 1500;
-/// With fewer tests than this the suite has hardly run.
-const LEAST: usize = 40;
+/// With fewer tests than this the suite has hardly run: Redis 8.0.6 has 24 without the large one.
+const LEAST: usize = 20;
 
-/// Tests that fail here, and why.
-const KNOWN: &[(&str, &str)] = &[];
-
-/// Reads `name: OK (0.01s)` or `name: ERR (0.01s)`; the states have colours.
-fn verdict(line: &str) -> Option<(&str, bool)> {
-    let (name, state) = line.rsplit_once(": \u{1b}")?;
-    let state = state.split_once('m')?.1;
-    (state.starts_with("OK") || state.starts_with("ERR")).then_some((name, state.starts_with("OK")))
+/// Tests that pass, and all: `Test Summary: 24/24 tests passed`.
+fn summary(text: &str) -> Option<(usize, usize)> {
+    let (_, counts) = text.split_once("Test Summary: ")?;
+    let (passed, all) = counts.split(' ').next()?.split_once('/')?;
+    Some((passed.parse().ok()?, all.parse().ok()?))
 }
 
 #[test]
@@ -40,11 +36,7 @@ fn redis_own_tests_pass() {
     command.args(["test.py", "--primary-port", &primary, "--replica-port", &replica]);
     let output = run_within(SECONDS, command.current_dir(folder.join("suite"))).unwrap();
     let text = String::from_utf8_lossy(&output.stdout);
-    let verdicts: BTreeMap<&str, bool> = text.lines().filter_map(verdict).collect();
-    println!("{} of {} tests pass", verdicts.values().filter(|passes| **passes).count(), verdicts.len());
-    assert!(verdicts.len() >= LEAST, "the suite has not run: {text}");
-    let is_known = |name: &str| KNOWN.iter().any(|(known, _)| *known == name);
-    let failed: Vec<&&str> =
-        verdicts.iter().filter(|(name, passes)| **passes == is_known(name)).map(|it| it.0).collect();
-    assert!(failed.is_empty(), "{failed:?}\n{text}");
+    let (passed, all) = summary(&text).unwrap_or_default();
+    println!("{passed} of {all} tests pass");
+    assert!(passed == all && all >= LEAST, "{text}");
 }
