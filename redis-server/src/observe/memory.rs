@@ -42,6 +42,8 @@ thread_local! {
     /// Bytes that this thread has allocated less freed since it last reported. Constant and without a destructor,
     /// so that it may be used by an allocator, at every moment of a thread's life.
     static UNREPORTED: Cell<i64> = const { Cell::new(0) };
+    /// Those that it has reported.
+    static REPORTED: Cell<i64> = const { Cell::new(0) };
 }
 
 /// An allocator that counts the bytes in use: `#[global_allocator] static A: Counting<Allocator> = Counting(Allocator);`
@@ -98,6 +100,7 @@ pub(crate) fn count(bytes: i64) {
 
 #[cold]
 fn flush(bytes: i64) {
+    REPORTED.with(|reported| reported.set(reported.get() + bytes));
     let used = USED.fetch_add(bytes, Relaxed) + bytes;
     if used > PEAK.load(Relaxed) {
         PEAK.fetch_max(used, Relaxed);
@@ -113,6 +116,12 @@ pub fn used() -> u64 {
 /// [`used`], with all that this thread has allocated and freed.
 pub fn used_here() -> u64 {
     u64::try_from(USED.load(Relaxed) + UNREPORTED.with(Cell::get)).unwrap_or(0)
+}
+
+/// Bytes that this thread has allocated less freed since it began.
+#[cfg(feature = "search")]
+pub(crate) fn of_thread() -> i64 {
+    REPORTED.with(Cell::get) + UNREPORTED.with(Cell::get)
 }
 
 /// The most bytes that were in use.

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::Ordering::Relaxed;
-use std::sync::atomic::{AtomicU8, AtomicU64, AtomicUsize};
+use std::sync::atomic::{AtomicI64, AtomicU8, AtomicU64, AtomicUsize};
 use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use query_engine::{Document, Index, Schema};
@@ -12,7 +12,7 @@ use query_engine::{Document, Index, Schema};
 use super::definition::Definition;
 use super::extract::{Extracted, Failure};
 use super::idle::Idle;
-use super::{Search, Words, lock};
+use super::{Meter, Search, Words, lock};
 use crate::keyspace::Database;
 use crate::protocol::error::shown;
 use crate::threads;
@@ -26,6 +26,10 @@ pub struct SearchIndex {
     name: Box<[u8]>,
     definition: RwLock<Arc<Definition>>,
     engine: RwLock<Index>,
+    meter: Meter,
+    /// Bytes that changes of the engine have allocated less freed, and these per document.
+    bytes: AtomicI64,
+    bytes_per_document: AtomicU64,
     failures: Mutex<Failures>,
     /// Documents at which the engine has panicked, and how often.
     suspects: Mutex<HashMap<Box<[u8]>, u32>>,
@@ -53,12 +57,15 @@ pub struct Failures {
 }
 
 impl SearchIndex {
-    fn new(name: &[u8], schema: Schema, definition: Definition) -> Self {
+    fn new(name: &[u8], schema: Schema, definition: Definition, meter: Meter) -> Self {
         Self {
             name: name.into(),
             idle: Idle::new(definition.idle_ms),
             definition: RwLock::new(Arc::new(definition)),
             engine: RwLock::new(Index::new(schema)),
+            meter,
+            bytes: AtomicI64::new(0),
+            bytes_per_document: AtomicU64::new(0),
             failures: Mutex::default(),
             suspects: Mutex::default(),
             scans: AtomicUsize::new(0),
@@ -129,10 +136,25 @@ impl SearchIndex {
         Ok(())
     }
 
+    /// Changes the engine, and counts what that takes or gives back.
+    pub(crate) fn with_engine<R>(&self, change: impl FnOnce(&mut Index) -> R) -> R {
+        let mut engine = self.engine_mut();
+        let before = (self.meter.0)();
+        let result = change(&mut engine);
+        let grown = (self.meter.0)() - before;
+        let bytes = u64::try_from(self.bytes.fetch_add(grown, Relaxed) + grown).unwrap_or(0);
+        self.bytes_per_document.store(bytes / (engine.len() as u64).max(1), Relaxed);
+        result
+    }
+
+    /// Bytes that it is going to give back when it loses a document.
+    pub(super) fn bytes_per_document(&self) -> u64 {
+        self.bytes_per_document.load(Relaxed)
+    }
+
     /// Forgets all documents.
     pub(super) fn empty(&self) {
-        let mut engine = self.engine_mut();
-        *engine = Index::new(engine.schema().clone());
+        self.with_engine(|engine| *engine = Index::new(engine.schema().clone()));
     }
 
     /// A key is this document now, or none. False if the engine has panicked: it is empty, and wants to be filled anew. It refuses a document
@@ -160,9 +182,10 @@ impl SearchIndex {
     /// has panicked: it is empty, and wants to be filled anew.
     pub(super) fn compact(&self, most: u64) -> Option<bool> {
         let compacted = catch_unwind(AssertUnwindSafe(|| {
-            let mut engine = self.engine_mut();
-            threads::panic_point_of(threads::COMPACTION);
-            engine.compact(most)
+            self.with_engine(|engine| {
+                threads::panic_point_of(threads::COMPACTION);
+                engine.compact(most)
+            })
         }));
         compacted
             .inspect_err(|_| {
@@ -202,15 +225,16 @@ impl SearchIndex {
     fn remove(&self, key: &[u8]) {
         // Most changed keys are no documents of most indexes, and readers need not wait for that.
         if self.engine().contains(key) {
-            self.engine_mut().remove(key);
+            self.with_engine(|engine| engine.remove(key));
         }
     }
 
     fn put(&self, document: &Document<'_>) -> Option<Failure> {
-        let mut engine = self.engine_mut();
-        let error = engine.put(document).err()?;
-        let field = engine.schema().find(error.field.as_bytes());
-        Some(Failure { field, why: error.to_string() })
+        self.with_engine(|engine| {
+            let error = engine.put(document).err()?;
+            let field = engine.schema().find(error.field.as_bytes());
+            Some(Failure { field, why: error.to_string() })
+        })
     }
 }
 
@@ -318,7 +342,7 @@ impl Search {
         (schema, definition): (Schema, Definition),
         scans: bool,
     ) -> Result<(), CatalogError> {
-        let index = Arc::new(SearchIndex::new(name, schema, definition));
+        let index = Arc::new(SearchIndex::new(name, schema, definition, self.meter));
         let mut catalog = self.write_catalog();
         if catalog.indexes.contains_key(name) || catalog.aliases.contains_key(name) {
             return Err(CatalogError::Exists);

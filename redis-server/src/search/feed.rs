@@ -119,6 +119,7 @@ impl Search {
 
     /// Does a slice of the work; returns whether there is more.
     pub fn work(&self, database: &Database, now: u64) -> bool {
+        let owed = self.owed();
         let mut feed = lock(&self.feed);
         self.gather(&mut feed, database, now);
         let indexes = self.indexes();
@@ -132,9 +133,14 @@ impl Search {
         if before < SLICE && !feed.scans.is_empty() {
             self.scan_slice(&mut feed, database, now);
         }
-        let is_busy = before > SLICE || !feed.scans.is_empty();
+        let (is_drained, is_scanning) = (feed.names.is_empty(), !feed.scans.is_empty());
         drop(feed);
-        is_busy || indexes.iter().map(|index| self.compact(index)).filter(|more| *more).count() > 0
+        let is_busy = before > SLICE || is_scanning;
+        let has_more = is_busy || indexes.iter().map(|index| self.compact(index)).filter(|more| *more).count() > 0;
+        if is_drained && (is_scanning || !has_more) {
+            self.owed.fetch_sub(owed, Relaxed);
+        }
+        has_more
     }
 
     /// Removes what documents that are gone have left in an index, one step of it; returns whether there is more.

@@ -38,16 +38,29 @@ use query_engine::{Suggestions, WordList};
 use catalog::Catalog;
 use feed::Feed;
 
-use crate::keyspace::Database;
+use crate::keyspace::{Database, Entry};
 
 /// Suggestions (FT.SUGADD) by name. A snapshot shares them; the next change of shared ones copies them.
 pub type SuggestionsByName = BTreeMap<Box<[u8]>, Arc<Suggestions>>;
+
+/// Says how many bytes the thread has allocated less freed since it began. The default one counts none.
+#[derive(Clone, Copy, Debug)]
+pub struct Meter(pub fn() -> i64);
+
+impl Default for Meter {
+    fn default() -> Self {
+        Self(|| 0)
+    }
+}
 
 /// The search indexes of a server, and the dictionaries and suggestions beside them.
 #[derive(Debug, Default)]
 pub struct Search {
     catalog: RwLock<Catalog>,
     feed: Mutex<Feed>,
+    meter: Meter,
+    /// Bytes that indexes are going to give back, because documents of theirs were evicted.
+    owed: AtomicU64,
     /// Indexes that a scan is to fill, and whether it reads all documents again. A mutex of its own, because a thread that has locked shards may ask for a scan.
     wanted: Mutex<Vec<(Arc<SearchIndex>, bool)>>,
     /// Whether a thread feeds the indexes.
@@ -124,8 +137,8 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 impl Search {
     /// No indexes yet, with the settings that a line `loadmodule …/redisearch.so` names.
-    pub fn new(config: &Config) -> Self {
-        let search = Self::default();
+    pub fn new(config: &Config, meter: Meter) -> Self {
+        let search = Self { meter, ..Self::default() };
         for line in config.lines(settings::LOADMODULE) {
             let Some((path, arguments)) = line.split_first() else { continue };
             let file = path.rsplit(|byte| *byte == b'/').next().unwrap_or_default();
@@ -155,6 +168,22 @@ impl Search {
         lock(&self.suggestions).clear();
     }
 
+    /// An entry of database 0 was evicted, and the indexes do not know it yet.
+    pub fn note_evicted(&self, entry: &Entry) {
+        if !self.is_fed() {
+            return;
+        }
+        let bytes: u64 = self.visit_indexes(|indexes| {
+            indexes.filter(|index| index.definition().takes(entry)).map(SearchIndex::bytes_per_document).sum()
+        });
+        self.owed.fetch_add(bytes, Relaxed);
+    }
+
+    /// Bytes that indexes are going to give back for evicted entries.
+    pub fn owed(&self) -> u64 {
+        self.owed.load(Relaxed)
+    }
+
     /// Begins the work of a thread that feeds the indexes; false if there is one.
     pub fn begin_feeding(&self) -> bool {
         !self.is_fed.swap(true, SeqCst)
@@ -162,6 +191,7 @@ impl Search {
 
     /// Ends it.
     pub fn end_feeding(&self) {
+        self.owed.store(0, Relaxed);
         self.is_fed.store(false, SeqCst);
     }
 

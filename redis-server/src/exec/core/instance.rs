@@ -188,7 +188,7 @@ impl Instance {
         }
         let cluster = Cluster::new(&config);
         #[cfg(feature = "search")]
-        let search = crate::search::Search::new(&config);
+        let search = crate::search::Search::new(&config, crate::search::Meter(memory::of_thread));
         Ok(Self {
             acl,
             cluster,
@@ -369,9 +369,13 @@ impl Instance {
     }
 
     /// Bytes in use that do not count against `maxmemory`, because others are about to free them: evicted values, and
-    /// what clients held who are cut off, and changes that the slowest replica, or the disk, has not got yet.
+    /// their part of indexes, what clients held who are cut off, and changes that the slowest replica, or the disk, has not got yet.
     pub fn memory_on_its_way(&self) -> u64 {
-        self.reaper.evicted_bytes() + self.client_memory.leaving() + self.journal.beyond_backlog()
+        #[cfg(feature = "search")]
+        let of_indexes = self.search.owed();
+        #[cfg(not(feature = "search"))]
+        let of_indexes = 0;
+        self.reaper.evicted_bytes() + of_indexes + self.client_memory.leaving() + self.journal.beyond_backlog()
     }
 
     /// Bytes that wait for the slowest replica, and for the disk: they share one journal.

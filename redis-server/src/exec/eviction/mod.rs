@@ -141,6 +141,10 @@ impl Evictor {
                 let evicted = database.evict(best.spot, is_due);
                 self.awaits_snapshot |= awaits_snapshot.get();
                 if let Some(entry) = evicted {
+                    #[cfg(feature = "search")]
+                    if best.database == 0 {
+                        instance.search.note_evicted(&entry);
+                    }
                     return Some(entry);
                 }
             }

@@ -1,11 +1,15 @@
 //! Which keys each policy takes, measured against bounds that chance passes by far.
 
+#[cfg(feature = "search")]
+use std::rc::Rc;
 use std::sync::Arc;
 
 use super::*;
 use crate::config::{Caller, Config};
 use crate::keyspace::{Access, Frequency, Usage, Value};
 use crate::observe::memory;
+#[cfg(feature = "search")]
+use crate::runtime::embedded::Session;
 
 const KEYS: u64 = 2000;
 /// A day of Unix time, in milliseconds: late enough for every age that the tests give.
@@ -178,4 +182,32 @@ fn nothing_expires_while_a_script_is_alone() {
     drop(alone);
     crate::runtime::embedded::expire(instance);
     assert_eq!(instance.database(0).expired_count(), KEYS);
+}
+
+/// Bytes that an index is going to give back count as free, so no more keys go than have to while it lags behind.
+#[cfg(feature = "search")]
+#[test]
+fn keys_stay_while_indexes_give_back() {
+    const DOCUMENTS: i64 = 20;
+    let worker = Rc::new(worker("allkeys-random"));
+    let instance = Arc::clone(&worker.instance);
+    // No thread feeds the index but this one.
+    assert!(instance.search.begin_feeding());
+    let mut session = Session::new(worker.clone());
+    session.receive(b"FT.CREATE i SCHEMA t TEXT\r\n");
+    (0..DOCUMENTS).for_each(|number| session.receive(format!("HSET {number} t word\r\n").as_bytes()));
+    assert!(session.transmit().starts_with(b"+OK\r\n:1\r\n"));
+    let feed = || while instance.search.work(instance.database(0), now_ms()) {};
+    feed();
+    let index = instance.search.index(b"i").unwrap();
+    // Little enough for no other thread to see it.
+    index.with_engine(|_| memory::count(DOCUMENTS * 100));
+    let limit = (memory::used_here() - 500).to_string();
+    instance.config.set(&[("maxmemory", limit.as_str())], Caller::Local).unwrap();
+    assert_eq!(make_room(&worker), Room::Enough);
+    assert_eq!((instance.database(0).evicted_count(), instance.search.owed()), (5, 500));
+    feed();
+    assert_eq!((index.engine().len(), instance.search.owed()), (15, 0));
+    index.with_engine(|_| memory::count(-500));
+    assert!(!instance.is_short_of_memory());
 }
