@@ -393,6 +393,7 @@ impl Index {
                     // Their sizes were checked.
                     let vectors = blobs.iter().filter_map(|blob| options.vector(blob).ok()).collect();
                     values.push((*id, Parsed::Vectors(vectors)));
+                    words.count_vector();
                 }
             }
         }

@@ -73,6 +73,11 @@ impl Words {
         }
     }
 
+    /// RediSearch counts a field of vectors as one more occurrence of the word that is there most often so far.
+    pub(super) fn count_vector(&mut self) {
+        self.max_frequency += 1;
+    }
+
     /// Counts one occurrence at the current position; returns what it counts for.
     fn count(&mut self, word: &[u8], weight: f64, mask: u128) -> u32 {
         // RediSearch counts a word at least once, whatever the field's weight.

@@ -452,3 +452,30 @@ fn a_vector_query_ends_when_the_caller_says_so() {
         assert!(index.search(&query, &options).expect("a small window").is_partial, "{text}");
     }
 }
+
+/// The scores are those of RediSearch 2.10.5: a vector in front of or behind a text changes the norm of TFIDF.
+#[test]
+fn vectors_count_in_the_norm_of_scores() {
+    let (kind, blob) = (FieldKind::Vector(vector(Algorithm::FLAT)), blob([1.0; DIMENSIONS]));
+    let (vector, text) = (Value::Vector(&blob), Value::Text(b"apple apple"));
+    for (vector_at, both) in [(0, 0.5), (1, 1.0 / 3.0)] {
+        let mut fields = vec![Field::new("t", FieldKind::TEXT), Field::new("n", FieldKind::Numeric)];
+        fields.insert(vector_at, Field::new("v", kind.clone()));
+        let mut index = Index::new(Schema::new(fields).expect("the names differ"));
+        let text_at = 1 - vector_at;
+        let number = (2, Value::Number(1.0));
+        let mut values = vec![(text_at, text.clone())];
+        values.insert(vector_at, (vector_at, vector.clone()));
+        for (id, values) in
+            [("both", values), ("vector", vec![(vector_at, vector.clone())]), ("text", vec![(text_at, text.clone())])]
+        {
+            let values = values.into_iter().chain([number.clone()]).collect();
+            index.put(&Document::new(id.as_bytes(), values)).expect("every value fits its field");
+        }
+        let query = parse("@n:[0 5]", &[], index.schema()).expect("a query");
+        let answer = index.search(&query, &SearchOptions::default()).expect("a small window");
+        let score = |id: &str| answer.hits.iter().find(|hit| *hit.id == *id.as_bytes()).map(|hit| hit.score);
+        let scores = ["both", "text", "vector"].map(score);
+        assert_eq!(scores, [Some(both), Some(0.5), Some(1.0)], "{vector_at}");
+    }
+}
