@@ -48,7 +48,7 @@ pub use index::geo::{Circle, Place};
 pub use index::ranges::Range;
 pub use index::vectors::MAX_VECTORS;
 pub use index::{Index, Memory, SortKey};
-pub use query::{Dialect, MAX_DEPTH, ParseOptions, Query, QueryError};
+pub use query::{Dialect, Expander, MAX_DEPTH, ParseOptions, Query, QueryError};
 pub use schema::{
     ALL_FIELDS, Field, FieldId, FieldKind, FieldMask, Keeps, MAX_FIELDS, MAX_TEXT_FIELDS, MIN_PHONETIC_LENGTH,
     MIN_STEM_LENGTH, NO_STEMS, Schema, SchemaError, TEXT_GAP,

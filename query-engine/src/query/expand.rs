@@ -1,24 +1,25 @@
 //! Words become unions of themselves, the groups of their synonyms, their sound and their stems.
 
-use super::QueryError;
 use super::node::{Kind, Node};
+use super::{Expander, ParseOptions, QueryError};
 use crate::eval::Level;
 use crate::schema::{ALL_FIELDS, FieldKind, FieldMask, NO_STEMS, Schema};
-use crate::text::{Language, STEM_PREFIX, StemBuffer, phonetic};
+use crate::text::{STEM_PREFIX, StemBuffer, phonetic};
 
 /// Expands all words but those of exact phrases and tags. RediSearch 2.10 also leaves those of negations, optional parts and filters of
 /// nearest vectors, Redis 8 those of NOSTEM fields.
-pub(super) fn expand(root: &mut Node, schema: &Schema, level: Level, language: Language) -> Result<(), QueryError> {
-    expand_node(root, (schema, level), &StemBuffer::new(language))
+pub(super) fn expand(root: &mut Node, schema: &Schema, options: &ParseOptions<'_>) -> Result<(), QueryError> {
+    let stemmer = StemBuffer::new(options.language.unwrap_or(schema.language));
+    expand_node(root, (schema, options), &stemmer)
 }
 
-fn expand_node(node: &mut Node, place: (&Schema, Level), stemmer: &StemBuffer) -> Result<(), QueryError> {
-    let (schema, level) = place;
+fn expand_node(node: &mut Node, place: (&Schema, &ParseOptions<'_>), stemmer: &StemBuffer) -> Result<(), QueryError> {
+    let (schema, &ParseOptions { level, expander, .. }) = place;
     if node.verbatim || level == Level::Redis8 && !has_stems(schema, node.fields) {
         return Ok(());
     }
     match &node.kind {
-        Kind::Token { text, .. } if !text.is_empty() => expand_token(node, schema, stemmer),
+        Kind::Token { text, .. } if !text.is_empty() => expand_token(node, (schema, expander), stemmer),
         Kind::Not | Kind::Optional | Kind::Vector(_) if level == Level::Search210 => Ok(()),
         Kind::Phrase { exact: true } | Kind::Tag { .. } => Ok(()),
         _ => node.children.iter_mut().try_for_each(|child| expand_node(child, place, stemmer)),
@@ -30,18 +31,26 @@ fn has_stems(schema: &Schema, fields: FieldMask) -> bool {
     fields == ALL_FIELDS || schema.masked(fields).any(|field| matches!(field.kind, FieldKind::Text { stem: true, .. }))
 }
 
-fn expand_token(node: &mut Node, schema: &Schema, stemmer: &StemBuffer) -> Result<(), QueryError> {
+fn expand_token(
+    node: &mut Node,
+    (schema, expander): (&Schema, Expander),
+    stemmer: &StemBuffer,
+) -> Result<(), QueryError> {
     let Kind::Token { text, .. } = &node.kind else { return Ok(()) };
     let is_phonetic = schema.is_phonetic(node.fields);
-    if node.phonetic.is_some() && !is_phonetic {
+    if expander == Expander::All && node.phonetic.is_some() && !is_phonetic {
         return Err(QueryError::NotPhonetic);
     }
-    let mut texts: Vec<Vec<u8>> = schema.synonyms.of(text).iter().map(|group| group.to_vec()).collect();
-    if node.phonetic.unwrap_or(is_phonetic) {
+    let by = |one| matches!(expander, Expander::All) || expander == one;
+    let mut texts = Vec::new();
+    if by(Expander::Synonyms) {
+        texts.extend(schema.synonyms.of(text).iter().map(|group| group.to_vec()));
+    }
+    if expander == Expander::Sound || by(Expander::Sound) && node.phonetic.unwrap_or(is_phonetic) {
         texts.extend(phonetic(text));
     }
-    let stem = if schema.min_stem_length == NO_STEMS { None } else { stemmer.stem(text) };
-    if let Some(stem) = stem {
+    let stems = by(Expander::Stem) && schema.min_stem_length != NO_STEMS;
+    if let Some(stem) = stemmer.stem(text).filter(|_| stems) {
         texts.push([&[STEM_PREFIX], stem.as_bytes()].concat());
         texts.extend((stem.as_bytes() != text).then(|| stem.as_bytes().to_vec()));
     }

@@ -31,6 +31,22 @@ pub enum Dialect {
     Four,
 }
 
+/// By what a word of a query is expanded (EXPANDER).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Expander {
+    /// By its synonyms, its sound in PHONETIC fields, and its stem.
+    #[default]
+    All,
+    /// By its stem alone (`SBSTEM`).
+    Stem,
+    /// By its synonyms alone (`SYNONYM`).
+    Synonyms,
+    /// By its sound alone (`PHONETIC`).
+    Sound,
+    /// By nothing (VERBATIM).
+    Nothing,
+}
+
 /// How a query is read.
 #[derive(Clone, Debug)]
 pub struct ParseOptions<'p> {
@@ -42,6 +58,8 @@ pub struct ParseOptions<'p> {
     pub language: Option<Language>,
     /// Do not expand words to their stems (VERBATIM).
     pub verbatim: bool,
+    /// What its words stand for beside themselves.
+    pub expander: Expander,
     /// Keep stop words in the query (NOSTOPWORDS).
     pub keep_stop_words: bool,
     /// The most words, tags, ranges and other leaves.
@@ -63,6 +81,7 @@ impl Default for ParseOptions<'_> {
             params: &[],
             language: None,
             verbatim: false,
+            expander: Expander::All,
             keep_stop_words: false,
             // A filter by ten thousand ids is usual; a hundred times that is an attack.
             max_leaves: 65_536,
@@ -90,8 +109,8 @@ impl Query {
         if options.checks_kept {
             check::check_kept(&mut root, schema, options.is_near)?;
         }
-        if !options.verbatim {
-            expand::expand(&mut root, schema, options.level, options.language.unwrap_or(schema.language))?;
+        if !options.verbatim && options.expander != Expander::Nothing {
+            expand::expand(&mut root, schema, options)?;
         }
         Ok(Self { root })
     }

@@ -109,6 +109,10 @@ impl Kept {
             take(&words.iter().map(|word| &**word).collect::<Vec<_>>());
         }
         for (name, words) in &self.dictionaries {
+            if words.is_empty() {
+                take(&[b"FT.DICTDEL", name, b""]);
+                continue;
+            }
             let head: [&[u8]; 2] = [b"FT.DICTADD", name];
             take(&head.into_iter().chain(words.iter().map(|word| &**word)).collect::<Vec<_>>());
         }
@@ -200,15 +204,9 @@ impl Search {
         self.is_fed.load(Relaxed)
     }
 
-    /// Calls `change` with a dictionary, which is there from its first word on.
+    /// Calls `change` with a dictionary, which is there from then on.
     pub fn with_dictionary<R>(&self, name: &[u8], change: impl FnOnce(&mut WordList) -> R) -> R {
-        let mut dictionaries = lock(&self.dictionaries);
-        let words = dictionaries.entry(name.into()).or_default();
-        let result = change(Arc::make_mut(words));
-        if words.is_empty() {
-            dictionaries.remove(name);
-        }
-        result
+        change(Arc::make_mut(lock(&self.dictionaries).entry(name.into()).or_default()))
     }
 
     /// A dictionary.

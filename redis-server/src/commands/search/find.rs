@@ -1,6 +1,8 @@
 //! FT.SEARCH.
 
-use query_engine::{DistanceOrder, Hits, Index, Keep, MAX_WINDOW, Profiler, Query, SearchOptions, SortBy, SortKey};
+use query_engine::{
+    DistanceOrder, Expander, Hits, Index, Keep, MAX_WINDOW, Profiler, Query, SearchOptions, SortBy, SortKey,
+};
 
 use super::load::{self, Loader, Marking, Returned};
 use super::lookup::{Deadline, current};
@@ -109,12 +111,7 @@ impl<'a> Request<'a> {
             }
             () if words.take("RETURN") => self.returned = Some(load::returned(words.list("RETURN")?)?),
             () if words.take("PAYLOAD") => self.payload = words.need("PAYLOAD")?,
-            // The engine has one expander, for stems and synonyms; another name expands nothing.
-            () if words.take("EXPANDER") => {
-                let name = words.need("EXPANDER")?;
-                let is_ours = |known: &&str| known.as_bytes().eq_ignore_ascii_case(name);
-                self.common.verbatim |= !["SBSTEM", "SYNONYM", "DEFAULT"].iter().any(is_ours);
-            }
+            () if words.take("EXPANDER") => self.common.expander = expander(words.need("EXPANDER")?),
             () if words.take("FILTER") => self.filters.push(numeric_filter(words)?),
             () if words.take("GEOFILTER") => self.filters.push(geo_filter(words)?),
             () => {
@@ -164,6 +161,17 @@ pub(super) fn escaped(name: &[u8]) -> String {
     let name = name.strip_prefix('@').unwrap_or(&name);
     let escape = |c: char| if c.is_alphanumeric() || c == '_' { c.to_string() } else { format!("\\{c}") };
     name.chars().map(escape).collect()
+}
+
+/// The expander of a name; an unknown one expands nothing, as in RediSearch.
+fn expander(name: &[u8]) -> Expander {
+    match name {
+        b"DEFAULT" => Expander::All,
+        b"SBSTEM" => Expander::Stem,
+        b"SYNONYM" => Expander::Synonyms,
+        b"PHONETIC" => Expander::Sound,
+        _ => Expander::Nothing,
+    }
 }
 
 /// `field min max`

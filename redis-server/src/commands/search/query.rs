@@ -2,7 +2,7 @@
 
 use std::sync::atomic::Ordering::Relaxed;
 
-use query_engine::{Dialect, Index, Language, Level, ParseOptions, Query, Scorer, SearchOptions};
+use query_engine::{Dialect, Expander, Index, Language, Level, ParseOptions, Query, Scorer, SearchOptions};
 
 use super::adapt::adapt;
 use super::lookup::Deadline;
@@ -25,6 +25,7 @@ pub(super) struct Common<'a> {
     /// FORMAT EXPAND.
     pub(super) expands: bool,
     pub(super) verbatim: bool,
+    pub(super) expander: Expander,
     pub(super) keep_stop_words: bool,
     pub(super) language: Option<Language>,
     pub(super) scorer: Option<Scorer>,
@@ -47,6 +48,7 @@ impl<'a> Common<'a> {
             query_dialect: options.dialect.load(Relaxed),
             expands: false,
             verbatim: false,
+            expander: Expander::All,
             keep_stop_words: false,
             language: None,
             scorer: None,
@@ -166,6 +168,7 @@ impl<'a> Common<'a> {
             params,
             language: self.language,
             verbatim: self.verbatim,
+            expander: self.expander,
             keep_stop_words: self.keep_stop_words,
             is_near: self.slop.is_some() || self.in_order,
             explains: self.explains,

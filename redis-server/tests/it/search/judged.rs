@@ -271,3 +271,50 @@ fn chinese_needs_no_spaces() {
         ],
     );
 }
+
+#[test]
+fn expanders_by_name() {
+    let server = Server::start();
+    let client = &mut server.connect();
+    fill(client, &["FT.CREATE i SCHEMA t TEXT p TEXT PHONETIC dm:en", "FT.SYNUPDATE i g run jog"]);
+    for word in ["run", "running", "jog", "phone", "fone"] {
+        fill(client, &[&format!("HSET {word} t {word} p {word}")]);
+    }
+    for (expander, run, phone) in [
+        ("DEFAULT", "[3 jog run running]", "[2 fone phone]"),
+        ("SBSTEM", "[2 run running]", "[1 phone]"),
+        ("SYNONYM", "[2 jog run]", "[1 phone]"),
+        ("PHONETIC", "[1 run]", "[2 fone phone]"),
+        ("sbstem", "[1 run]", "[1 phone]"),
+        ("none", "[1 run]", "[1 phone]"),
+    ] {
+        for (query, expected) in [("run", run), ("@p:phone", phone)] {
+            let Value::Array(mut items) = ask(client, &format!("FT.SEARCH i {query} NOCONTENT EXPANDER {expander}"))
+            else {
+                panic!("{query} {expander}")
+            };
+            items.sort_by_key(shown);
+            assert_eq!(shown(&Value::Array(items)), expected, "{query} {expander}");
+        }
+    }
+    check(client, &[("FT.EXPLAIN i @t:run EXPANDER PHONETIC", "@t:UNION {\n  @t:run\n  @t:<RN(expanded)\n}\n")]);
+}
+
+#[test]
+fn dictionaries_without_words() {
+    let server = Server::start();
+    let client = &mut server.connect();
+    check(
+        client,
+        &[
+            ("FT.DICTDUMP d", "could not open dict key"),
+            ("FT.DICTADD d a", "1"),
+            ("FT.DICTDEL d a", "1"),
+            ("FT.DICTDUMP d", "[]"),
+            ("FT.DICTDEL e a", "0"),
+            ("FT.DICTDUMP e", "[]"),
+            ("DEBUG RELOAD", "OK"),
+            ("FT.DICTDUMP d", "[]"),
+        ],
+    );
+}
