@@ -108,7 +108,8 @@ pub(super) fn extract(definition: &Definition, entry: &Entry, now: u64) -> Resul
 /// The failure of a document with several shapes in a field.
 const NO_LIST_OF_SHAPES: &str = "Invalid JSON type: Array type cannot represent GEOMETRY field";
 
-/// The value of a field in JSON: one value, an array, or several values of one path. A null counts as missing, and is skipped among others.
+/// The value of a field in JSON: one value, an array, or several values of one path. Nulls are skipped. A field that is null is not missing, as in
+/// RediSearch; a vector or a shape is.
 fn of_json(field: &SourceField, nodes: &[Node<'_>]) -> Result<Option<Owned>, String> {
     let [node] = nodes else {
         return match field.kind {
@@ -118,7 +119,13 @@ fn of_json(field: &SourceField, nodes: &[Node<'_>]) -> Result<Option<Owned>, Str
         };
     };
     let (kind, takes) = match node.kind() {
-        Kind::Null => return Ok(None),
+        Kind::Null => {
+            return Ok(match field.kind {
+                FieldKind::Text { .. } | FieldKind::Tag { .. } | FieldKind::Geo => Some(Owned::Texts(Vec::new())),
+                FieldKind::Numeric => Some(Owned::Numbers(Vec::new())),
+                FieldKind::Vector(_) | FieldKind::Shape(_) => None,
+            });
+        }
         Kind::Array(elements) => {
             return match field.kind {
                 FieldKind::Vector(options) => vector(options.dimensions, elements),

@@ -318,3 +318,29 @@ fn dictionaries_without_words() {
         ],
     );
 }
+
+#[test]
+fn a_null_is_not_missing() {
+    let server = Server::start();
+    let client = &mut server.connect();
+    let fields =
+        "$.t AS t TEXT INDEXMISSING $.g AS g TAG INDEXMISSING INDEXEMPTY $.n AS n NUMERIC SORTABLE INDEXMISSING";
+    fill(
+        client,
+        &[
+            &format!("FT.CREATE i ON JSON SCHEMA {fields}"),
+            r#"JSON.SET a $ {"t":null,"g":null,"n":null}"#,
+            "JSON.SET b $ {}",
+        ],
+    );
+    for field in ["t", "g", "n"] {
+        check(client, &[(&format!("FT.SEARCH i ismissing(@{field}) NOCONTENT DIALECT 2"), "[1 b]")]);
+    }
+    check(
+        client,
+        &[
+            ("FT.SEARCH i @g:{\"\"} NOCONTENT DIALECT 2", "[0]"),
+            ("FT.SEARCH i * NOCONTENT SORTBY n DIALECT 2", "[2 a b]"),
+        ],
+    );
+}
