@@ -58,7 +58,7 @@ pub struct ParseOptions<'p> {
     pub language: Option<Language>,
     /// Do not expand words to their stems (VERBATIM).
     pub verbatim: bool,
-    /// What its words stand for beside themselves.
+    /// Words of the query stand for these beside themselves.
     pub expander: Expander,
     /// Keep stop words in the query (NOSTOPWORDS).
     pub keep_stop_words: bool,
