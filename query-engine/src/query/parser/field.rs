@@ -239,7 +239,7 @@ impl Parser<'_> {
         let (mut tags, mut is_closed) = (vec![], false);
         loop {
             let token = self.lexer.next();
-            let mut next = self.tag(token, &mut tags)?;
+            let mut next = self.tag(token, &mut tags, is_closed)?;
             while next == Token::CloseBrace && (!is_closed || !self.modern) {
                 is_closed = true;
                 next = self.lexer.next();
@@ -269,8 +269,8 @@ impl Parser<'_> {
         Ok(Node::new(Kind::Affix { text, before, after }))
     }
 
-    /// One tag of a list; returns the token behind it.
-    fn tag(&mut self, token: Token, tags: &mut Vec<Node>) -> Result<Token, QueryError> {
+    /// One tag of a list; returns the token behind it. Behind the brace a stop word ends the words before it.
+    fn tag(&mut self, token: Token, tags: &mut Vec<Node>, is_behind: bool) -> Result<Token, QueryError> {
         let mut token = token;
         if let Token::Affix { .. } | Token::Wildcard(..) = token {
             tags.push(self.pattern(&token)?);
@@ -282,7 +282,12 @@ impl Parser<'_> {
             return self.quoted_affix(&span, true, tags);
         }
         let mut words = Vec::new();
-        loop {
+        let mut is_over = false;
+        while !is_over {
+            is_over = is_behind && matches!(&token, Token::Term(span) if self.is_stop_word(&self.plain(span)));
+            if is_over && !words.is_empty() {
+                break;
+            }
             let word = match &token {
                 Token::Term(span) | Token::Number(_, _, span) | Token::Exact(span) => self.lexer.text(span).to_vec(),
                 Token::Attribute(span) if self.modern => {

@@ -71,7 +71,7 @@ impl Parser<'_> {
         Ok(next)
     }
 
-    fn is_stop_word(&self, word: &[u8]) -> bool {
+    pub(super) fn is_stop_word(&self, word: &[u8]) -> bool {
         !self.options.keep_stop_words && self.schema.stop_words.contains(word)
     }
 
@@ -134,7 +134,7 @@ impl Parser<'_> {
     }
 
     /// A word in lower case, without escapes.
-    fn plain(&self, span: &Span<usize>) -> Vec<u8> {
+    pub(super) fn plain(&self, span: &Span<usize>) -> Vec<u8> {
         lower(&self.schema.punctuation.unescape(self.lexer.text(span))).into_owned()
     }
 

@@ -470,7 +470,7 @@ fn is_known(command: &[String], theirs: &str, ours: &str) -> bool {
         answer.lines().map(|row| row.split(' ').next().unwrap_or_default().to_owned()).collect::<Vec<_>>()
     };
     let is_word = !query.contains(['@', ' ', '*', '%', '\'']);
-    if (has("HIGHLIGHT") || has("SUMMARIZE")) && !is_word && named(theirs) == named(ours) {
+    if (has("HIGHLIGHT") || has("SUMMARIZE")) && (!is_word || has("INFIELDS")) && named(theirs) == named(ours) {
         return true;
     }
     // Parts of words, stems and negations are looked for in all fields if the query names fields that INFIELDS does not.
@@ -498,8 +498,13 @@ fn is_known(command: &[String], theirs: &str, ours: &str) -> bool {
     if is_part(&theirs, &ours) || negations > 1 && is_part(&ours, &theirs) {
         return true;
     }
-    // Two groups of two properties whose hashes collide are one.
     let only = |one: &[&str], other: &[&str]| one.iter().filter(|line| !other.contains(line)).count();
+    // The document that a negation misses is missed in its group.
+    if has("GROUPBY") && (1..=negations).contains(&only(&theirs, &ours)) && only(&theirs, &ours) == only(&ours, &theirs)
+    {
+        return true;
+    }
+    // Two groups of two properties whose hashes collide are one.
     let groups = command.windows(2).any(|words| words == ["GROUPBY", "2"]);
     groups && ours.len() == theirs.len() + 1 && only(&theirs, &ours) <= 1 && only(&ours, &theirs) <= 2
 }
