@@ -43,7 +43,7 @@ pub struct Misspelling {
 }
 
 impl Index {
-    /// Looks up all words of a query, those of tags among them. Parse it with [`crate::ParseOptions::verbatim`] and
+    /// Looks up all words of a query, those of tags among them. Parse it with [`crate::Expander::Nothing`] and
     /// [`crate::ParseOptions::keep_stop_words`].
     #[must_use]
     pub fn spell_check(&self, query: &Query, options: &SpellOptions<'_>) -> Vec<Misspelling> {
@@ -113,7 +113,7 @@ fn is_near(word: &[u8], other: &[u8], distance: u8) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Dialect, Document, Field, FieldKind, ParseOptions, Schema, Value};
+    use crate::{Dialect, Document, Expander, Field, FieldKind, ParseOptions, Schema, Value};
 
     fn index() -> Index {
         let fields =
@@ -128,8 +128,12 @@ mod tests {
     }
 
     fn check(index: &Index, query: &str, options: &SpellOptions<'_>, expected: &[(&str, &[(f64, &str)])]) {
-        let parse =
-            ParseOptions { dialect: Dialect::Two, verbatim: true, keep_stop_words: true, ..ParseOptions::default() };
+        let parse = ParseOptions {
+            dialect: Dialect::Two,
+            expander: Expander::Nothing,
+            keep_stop_words: true,
+            ..ParseOptions::default()
+        };
         let parsed = Query::parse(query.as_bytes(), index.schema(), &parse).expect("valid");
         let found = index.spell_check(&parsed, options);
         let expected: Vec<Misspelling> = expected

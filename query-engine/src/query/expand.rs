@@ -14,12 +14,12 @@ pub(super) fn expand(root: &mut Node, schema: &Schema, options: &ParseOptions<'_
 }
 
 fn expand_node(node: &mut Node, place: (&Schema, &ParseOptions<'_>), stemmer: &StemBuffer) -> Result<(), QueryError> {
-    let (schema, &ParseOptions { level, expander, .. }) = place;
+    let (schema, level) = (place.0, place.1.level);
     if node.verbatim || level == Level::Redis8 && !has_stems(schema, node.fields) {
         return Ok(());
     }
     match &node.kind {
-        Kind::Token { text, .. } if !text.is_empty() => expand_token(node, (schema, expander), stemmer),
+        Kind::Token { text, .. } if !text.is_empty() => expand_token(node, place, stemmer),
         Kind::Not | Kind::Optional | Kind::Vector(_) if level == Level::Search210 => Ok(()),
         Kind::Phrase { exact: true } | Kind::Tag { .. } => Ok(()),
         _ => node.children.iter_mut().try_for_each(|child| expand_node(child, place, stemmer)),
@@ -33,24 +33,25 @@ fn has_stems(schema: &Schema, fields: FieldMask) -> bool {
 
 fn expand_token(
     node: &mut Node,
-    (schema, expander): (&Schema, Expander),
+    (schema, options): (&Schema, &ParseOptions<'_>),
     stemmer: &StemBuffer,
 ) -> Result<(), QueryError> {
     let Kind::Token { text, .. } = &node.kind else { return Ok(()) };
-    let is_phonetic = schema.is_phonetic(node.fields);
-    if expander == Expander::All && node.phonetic.is_some() && !is_phonetic {
+    let (is_phonetic, expander) = (schema.is_phonetic(node.fields), options.expander);
+    let is_all = expander == Expander::All;
+    if is_all && node.phonetic.is_some() && !is_phonetic {
         return Err(QueryError::NotPhonetic);
     }
-    let by = |one| matches!(expander, Expander::All) || expander == one;
     let mut texts = Vec::new();
-    if by(Expander::Synonyms) {
+    if is_all || expander == Expander::Synonyms {
         texts.extend(schema.synonyms.of(text).iter().map(|group| group.to_vec()));
     }
-    if expander == Expander::Sound || by(Expander::Sound) && node.phonetic.unwrap_or(is_phonetic) {
+    if is_all && node.phonetic.unwrap_or(is_phonetic) || expander == Expander::Sound {
         texts.extend(phonetic(text));
     }
-    let stems = by(Expander::Stem) && schema.min_stem_length != NO_STEMS;
-    if let Some(stem) = stemmer.stem(text).filter(|_| stems) {
+    let stems = (is_all || expander == Expander::Stem) && schema.min_stem_length != NO_STEMS;
+    let stem = if stems { stemmer.stem(text) } else { None };
+    if let Some(stem) = stem {
         texts.push([&[STEM_PREFIX], stem.as_bytes()].concat());
         texts.extend((stem.as_bytes() != text).then(|| stem.as_bytes().to_vec()));
     }

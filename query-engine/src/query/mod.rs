@@ -31,19 +31,19 @@ pub enum Dialect {
     Four,
 }
 
-/// By what a word of a query is expanded (EXPANDER).
+/// The expansion of a query's words (EXPANDER).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Expander {
-    /// By its synonyms, its sound in PHONETIC fields, and its stem.
+    /// Synonyms, the sound in PHONETIC fields, and the stem.
     #[default]
     All,
-    /// By its stem alone (`SBSTEM`).
+    /// The stem alone (`SBSTEM`).
     Stem,
-    /// By its synonyms alone (`SYNONYM`).
+    /// Synonyms alone (`SYNONYM`).
     Synonyms,
-    /// By its sound alone (`PHONETIC`).
+    /// The sound alone (`PHONETIC`).
     Sound,
-    /// By nothing (VERBATIM).
+    /// Words stand for themselves (VERBATIM).
     Nothing,
 }
 
@@ -56,9 +56,7 @@ pub struct ParseOptions<'p> {
     pub params: &'p [(&'p str, &'p [u8])],
     /// The query's language, for stems; the schema's if there is none.
     pub language: Option<Language>,
-    /// Do not expand words to their stems (VERBATIM).
-    pub verbatim: bool,
-    /// Words of the query stand for these beside themselves.
+    /// The expansion of its words.
     pub expander: Expander,
     /// Keep stop words in the query (NOSTOPWORDS).
     pub keep_stop_words: bool,
@@ -80,7 +78,6 @@ impl Default for ParseOptions<'_> {
             dialect: Dialect::One,
             params: &[],
             language: None,
-            verbatim: false,
             expander: Expander::All,
             keep_stop_words: false,
             // A filter by ten thousand ids is usual; a hundred times that is an attack.
@@ -109,7 +106,7 @@ impl Query {
         if options.checks_kept {
             check::check_kept(&mut root, schema, options.is_near)?;
         }
-        if !options.verbatim && options.expander != Expander::Nothing {
+        if options.expander != Expander::Nothing {
             expand::expand(&mut root, schema, options)?;
         }
         Ok(Self { root })

@@ -6,8 +6,8 @@ use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
 
 use query_engine::{
-    Dialect, Document, Field, FieldKind, Index, Language, Marks, ParseOptions, Query as Parsed, Schema, Scorer,
-    SearchOptions, Summary, Value, summarize,
+    Dialect, Document, Expander, Field, FieldKind, Index, Language, Marks, ParseOptions, Query as Parsed, Schema,
+    Scorer, SearchOptions, Summary, Value, summarize,
 };
 
 use crate::model::{Doc, Query};
@@ -74,7 +74,8 @@ fn genuine(client: &mut Client, query: &str, scorer: &str, verbatim: bool) -> Re
 }
 
 fn ours(index: &Index, query: &str, scorer: Scorer, verbatim: bool) -> Answer {
-    let options = ParseOptions { dialect: Dialect::Two, verbatim, ..ParseOptions::default() };
+    let expander = if verbatim { Expander::Nothing } else { Expander::All };
+    let options = ParseOptions { dialect: Dialect::Two, expander, ..ParseOptions::default() };
     let parsed =
         Parsed::parse(query.as_bytes(), index.schema(), &options).unwrap_or_else(|error| panic!("{query}: {error}"));
     let answer = index
@@ -224,7 +225,7 @@ fn summaries_are_those_of_redisearch() {
             "HIGHLIGHT",
         ];
         let Reply::List(reply) = client.call(&asked) else { panic!("{query}") };
-        let parse = ParseOptions { verbatim: true, ..ParseOptions::default() };
+        let parse = ParseOptions { expander: Expander::Nothing, ..ParseOptions::default() };
         let parsed = Parsed::parse(query.as_bytes(), index.schema(), &parse).expect("two words");
         let options = SearchOptions { limit: 100, with_words: true, ..SearchOptions::default() };
         let answer = index.search(&parsed, &options).expect("a small window");

@@ -269,7 +269,7 @@ impl Parser<'_> {
         Ok(Node::new(Kind::Affix { text, before, after }))
     }
 
-    /// One tag of a list; returns the token behind it. Behind the brace a stop word ends the words before it.
+    /// One tag of a list; returns the token behind it. Behind the brace a stop word is a tag of its own.
     fn tag(&mut self, token: Token, tags: &mut Vec<Node>, is_behind: bool) -> Result<Token, QueryError> {
         let mut token = token;
         if let Token::Affix { .. } | Token::Wildcard(..) = token {
@@ -282,10 +282,9 @@ impl Parser<'_> {
             return self.quoted_affix(&span, true, tags);
         }
         let mut words = Vec::new();
-        let mut is_over = false;
-        while !is_over {
-            is_over = is_behind && matches!(&token, Token::Term(span) if self.is_stop_word(&self.plain(span)));
-            if is_over && !words.is_empty() {
+        loop {
+            let is_last = is_behind && matches!(&token, Token::Term(span) if self.is_stop_word(&self.plain(span)));
+            if is_last && !words.is_empty() {
                 break;
             }
             let word = match &token {
@@ -306,6 +305,9 @@ impl Parser<'_> {
             }
             self.count_leaf()?;
             words.push(Node::token(word));
+            if is_last {
+                break;
+            }
         }
         let tag = if words.len() > 1 { Some(Node::with(Kind::Phrase { exact: false }, words)) } else { words.pop() };
         tags.extend(tag);

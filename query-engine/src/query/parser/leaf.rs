@@ -78,7 +78,7 @@ impl Parser<'_> {
     /// The node of a word, number or parameter; `None` for stop words, and for what is no word in Chinese.
     fn token(&mut self, token: &Token) -> Result<Option<Node>, QueryError> {
         self.count_leaf()?;
-        let node = match token {
+        Ok(match token {
             Token::Attribute(name) => {
                 let name = self.lexer.text(name).to_vec();
                 let value = self.param(&name);
@@ -95,8 +95,7 @@ impl Parser<'_> {
                 self.word_or_pieces(text)?
             }
             _ => return Err(self.unexpected()),
-        };
-        Ok(node.map(|node| Node { verbatim: node.verbatim || self.options.verbatim, ..node }))
+        })
     }
 
     /// A word without escapes. One that has ideographs stands for itself and for its pieces, in any order; `None` if it has punctuation
