@@ -27,8 +27,9 @@ pub struct SearchIndex {
     definition: RwLock<Arc<Definition>>,
     engine: RwLock<Index>,
     meter: Meter,
-    /// Bytes that changes of the engine have allocated less freed, and these per document.
+    /// Bytes that changes of the engine have allocated less freed.
     bytes: AtomicI64,
+    /// These per document, removed ones among them that are not yet compacted.
     bytes_per_document: AtomicU64,
     failures: Mutex<Failures>,
     /// Documents at which the engine has panicked, and how often.
@@ -90,9 +91,17 @@ impl SearchIndex {
         self.engine.read().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The engine, to be changed. The caller holds no lock of a shard.
-    pub fn engine_mut(&self) -> RwLockWriteGuard<'_, Index> {
-        self.engine.write().unwrap_or_else(PoisonError::into_inner)
+    /// Changes the engine, and counts the bytes that it takes or gives back. The caller holds no lock of a shard.
+    pub fn with_engine<R>(&self, change: impl FnOnce(&mut Index) -> R) -> R {
+        let mut engine = self.engine.write().unwrap_or_else(PoisonError::into_inner);
+        let before = (self.meter.0)();
+        let result = change(&mut engine);
+        let grown = (self.meter.0)() - before;
+        let bytes = u64::try_from(self.bytes.fetch_add(grown, Relaxed) + grown).unwrap_or(0);
+        // Removed documents hold bytes until they are compacted.
+        let documents = engine.len() as u64 + engine.uncompacted();
+        self.bytes_per_document.store(bytes / documents.max(1), Relaxed);
+        result
     }
 
     /// A query of this dialect, 1 to 4, has come.
@@ -128,23 +137,13 @@ impl SearchIndex {
     /// # Errors
     /// That of `change`; nothing has changed then.
     pub fn alter<E>(&self, change: impl FnOnce(&mut Definition, &mut Index) -> Result<(), E>) -> Result<(), E> {
-        let mut engine = self.engine_mut();
-        let mut definition = self.definition.write().unwrap_or_else(PoisonError::into_inner);
-        let mut changed = Definition::clone(&definition);
-        change(&mut changed, &mut engine)?;
-        *definition = Arc::new(changed);
-        Ok(())
-    }
-
-    /// Changes the engine, and counts what that takes or gives back.
-    pub(crate) fn with_engine<R>(&self, change: impl FnOnce(&mut Index) -> R) -> R {
-        let mut engine = self.engine_mut();
-        let before = (self.meter.0)();
-        let result = change(&mut engine);
-        let grown = (self.meter.0)() - before;
-        let bytes = u64::try_from(self.bytes.fetch_add(grown, Relaxed) + grown).unwrap_or(0);
-        self.bytes_per_document.store(bytes / (engine.len() as u64).max(1), Relaxed);
-        result
+        self.with_engine(|engine| {
+            let mut definition = self.definition.write().unwrap_or_else(PoisonError::into_inner);
+            let mut changed = Definition::clone(&definition);
+            change(&mut changed, engine)?;
+            *definition = Arc::new(changed);
+            Ok(())
+        })
     }
 
     /// Bytes that it is going to give back when it loses a document.

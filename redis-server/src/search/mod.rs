@@ -43,7 +43,7 @@ use crate::keyspace::{Database, Entry};
 /// Suggestions (FT.SUGADD) by name. A snapshot shares them; the next change of shared ones copies them.
 pub type SuggestionsByName = BTreeMap<Box<[u8]>, Arc<Suggestions>>;
 
-/// Says how many bytes the thread has allocated less freed since it began. The default one counts none.
+/// A count of bytes: those that the calling thread has allocated less freed since it began. The default is always 0.
 #[derive(Clone, Copy, Debug)]
 pub struct Meter(pub fn() -> i64);
 
@@ -109,6 +109,7 @@ impl Kept {
             take(&words.iter().map(|word| &**word).collect::<Vec<_>>());
         }
         for (name, words) in &self.dictionaries {
+            // A removal from a dictionary that is not there makes it.
             if words.is_empty() {
                 take(&[b"FT.DICTDEL", name, b""]);
                 continue;

@@ -55,12 +55,7 @@ pub(super) fn compact(cx: &mut Ctx<'_>, args: Args<'_>) -> Result {
     let index = index_for(cx, args.from(1), UNKNOWN_INDEX)?;
     refresh(cx, default_deadline(cx));
     // A round that was under way leaves what has gone since it began.
-    loop {
-        let mut engine = index.engine_mut();
-        if !engine.compact(STEP) && engine.uncompacted() == 0 {
-            break;
-        }
-    }
+    while index.with_engine(|engine| engine.compact(STEP) || engine.uncompacted() > 0) {}
     cx.reply.simple("DONE");
     Ok(())
 }
