@@ -368,7 +368,7 @@ impl Instance {
             && memory::used_here().saturating_sub(self.memory_on_its_way()) > limit
     }
 
-    /// Bytes in use that do not count against `maxmemory`, because others are about to free them: evicted values, and
+    /// Bytes in use that do not count against `maxmemory`, because others are about to free them: evicted values,
     /// their part of indexes, what clients held who are cut off, and changes that the slowest replica, or the disk, has not got yet.
     pub fn memory_on_its_way(&self) -> u64 {
         #[cfg(feature = "search")]

@@ -465,12 +465,10 @@ pub(super) fn normal(reply: &Value, command: &[String], kind: Kind) -> String {
 fn is_known(command: &[String], theirs: &str, ours: &str) -> bool {
     let has = |option: &str| command.iter().any(|word| word == option);
     let query = &command[2];
-    // Its marks depend on how its iterators came to a document, ours on the word.
-    let named = |answer: &str| {
-        answer.lines().map(|row| row.split(' ').next().unwrap_or_default().to_owned()).collect::<Vec<_>>()
-    };
+    // RediSearch's marks depend on how its iterators came to a document, ours on the word.
+    let are_same_documents = theirs.lines().map(document).eq(ours.lines().map(document));
     let is_word = !query.contains(['@', ' ', '*', '%', '\'']);
-    if (has("HIGHLIGHT") || has("SUMMARIZE")) && (!is_word || has("INFIELDS")) && named(theirs) == named(ours) {
+    if (has("HIGHLIGHT") || has("SUMMARIZE")) && (!is_word || has("INFIELDS")) && are_same_documents {
         return true;
     }
     // Parts of words, stems and negations are looked for in all fields if the query names fields that INFIELDS does not.
@@ -509,7 +507,12 @@ fn is_known(command: &[String], theirs: &str, ours: &str) -> bool {
     groups && ours.len() == theirs.len() + 1 && only(&theirs, &ours) <= 1 && only(&ours, &theirs) <= 2
 }
 
-/// Whether a query is a phrase in quotes, in any fields and parentheses, of any weight.
+/// The first column of a row: the name of a document.
+fn document(row: &str) -> &str {
+    row.split(' ').next().unwrap_or_default()
+}
+
+/// Returns true if a query is one phrase in quotes. Fields, parentheses and a weight may stand around the phrase.
 fn is_phrase(query: &str) -> bool {
     let query = query.split(" => ").next().unwrap_or_default();
     let bare = query.trim_matches(|sign| "()".contains(sign));
