@@ -178,7 +178,7 @@ impl SearchIndex {
     }
 
     /// Removes what documents that are gone have left, reading at most so many postings and values; whether there is more. `None` if the engine
-    /// has panicked: it is empty, and wants to be filled anew.
+    /// has panicked: it wants to be emptied and filled anew.
     pub(super) fn compact(&self, most: u64) -> Option<bool> {
         let compacted = catch_unwind(AssertUnwindSafe(|| {
             self.with_engine(|engine| {
@@ -186,12 +186,7 @@ impl SearchIndex {
                 engine.compact(most)
             })
         }));
-        compacted
-            .inspect_err(|_| {
-                tracing::error!(index = %shown(&self.name), "a panic while an index was compacted: it is filled anew");
-                self.empty();
-            })
-            .ok()
+        compacted.ok()
     }
 
     fn change(&self, key: &[u8], document: Result<Option<Extracted>, Failure>) {

@@ -9,6 +9,7 @@ use super::catalog::SearchIndex;
 use super::extract::{Failure, extract};
 use super::{Search, lock};
 use crate::keyspace::{Access, Changed, Database, Entry, ValueRef};
+use crate::protocol::error::shown;
 
 /// Keys that a scan sees in one slice: some hundred microseconds.
 const SLICE: usize = 256;
@@ -150,7 +151,13 @@ impl Search {
         drop(engine);
         is_due
             && index.compact(COMPACTION).unwrap_or_else(|| {
+                // A query that catches up in between would find an index that is empty and has no scan.
+                let feed = lock(&self.feed);
+                index.empty();
                 self.scan(index, false);
+                drop(feed);
+                let name = shown(index.name());
+                tracing::error!(index = %name, "a panic while an index was compacted: it is filled anew");
                 true
             })
     }
