@@ -207,10 +207,11 @@ impl Search {
     fn gather(&self, feed: &mut Feed, database: &Database, now: u64) -> bool {
         let Changed { all, keys } = database.take_changes();
         feed.names.extend(keys);
+        // Scans come before the list of indexes: each index whose scan is wanted is in the list, unless it was dropped.
+        let wanted = std::mem::take(&mut *lock(&self.wanted));
         let indexes = self.indexes();
         let is_there = |index: &Arc<SearchIndex>| indexes.iter().any(|known| Arc::ptr_eq(known, index));
         feed.scans.retain(|scan| is_there(&scan.index));
-        let wanted = std::mem::take(&mut *lock(&self.wanted));
         for (index, again) in wanted.into_iter().filter(|(index, _)| is_there(index)) {
             index.scanned.store(0, Relaxed);
             // A scan of this index that is under way begins anew instead of being followed by another.
@@ -225,11 +226,14 @@ impl Search {
             // An exchange of all entries keeps all locks until the shards know their sizes, which the scan relies on.
             drop(database.lock_all(Access::Read, now));
             // Each key counts as changed by the scans.
-            (feed.names, feed.deadlines, feed.scans) = Default::default();
+            (feed.names, feed.deadlines) = Default::default();
+            for scan in feed.scans.drain(..) {
+                scan.index.scans.fetch_sub(1, SeqCst);
+            }
             for index in indexes {
                 index.empty();
                 index.scanned.store(0, Relaxed);
-                index.scans.store(1, SeqCst);
+                index.scans.fetch_add(1, SeqCst);
                 feed.scans.push_back(Scan { index, cursor: 0, again: false });
             }
         }

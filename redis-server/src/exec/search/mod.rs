@@ -213,3 +213,6 @@ mod without {
 
     pub(crate) fn restore(_: &mut Ctx<'_>) {}
 }
+
+#[cfg(all(test, feature = "search"))]
+mod tests;
