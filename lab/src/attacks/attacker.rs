@@ -11,6 +11,9 @@ use anyhow::{Context, Result};
 
 use super::frames::{self, GOAWAY, RST_STREAM};
 
+/// Frames in a round of a flood, so that they come in pieces of some size.
+pub(super) const AT_ONCE: u32 = 500;
+
 /// How long a connection may go on, silent or not, before it counts as one that does not end.
 const PATIENCE: Duration = Duration::from_secs(20);
 
@@ -84,6 +87,11 @@ pub(super) enum End {
     LetGo,
     /// The attacker has gone itself.
     Gone,
+    /// None: on a busy machine the flood was slower than what a connection may send.
+    Within {
+        /// Frames in a second that a connection may send.
+        limit: u32,
+    },
 }
 
 impl fmt::Display for End {
@@ -94,6 +102,7 @@ impl fmt::Display for End {
             Self::Reset(reason) => write!(f, "RST_STREAM {reason}"),
             Self::LetGo => f.write_str("closed"),
             Self::Gone => f.write_str("gone"),
+            Self::Within { limit } => write!(f, "slower than {limit}/s"),
         }
     }
 }
@@ -103,6 +112,8 @@ pub(super) struct Seen {
     said: Vec<u8>,
     /// Of all that was said, kept or not.
     bytes: usize,
+    /// From the beginning to the last bytes.
+    took: Duration,
     has_ended: bool,
 }
 
@@ -165,7 +176,7 @@ impl Attack {
                 rustix::net::sockopt::set_socket_linger(&stream, Some(Duration::ZERO))?;
                 let _ = stream.write_all(&self.opening);
             }
-            return Ok(Seen { said: Vec::new(), bytes: 0, has_ended: true });
+            return Ok(Seen { said: Vec::new(), bytes: 0, took: Duration::ZERO, has_ended: true });
         }
         let mut stream = TcpStream::connect(addr)?;
         stream.set_read_timeout(Some(PATIENCE))?;
@@ -204,6 +215,11 @@ impl Attack {
             End::Reset(expected) => reason(RST_STREAM) == Some(expected),
             End::LetGo => seen.has_ended && seen.bytes < BIG,
             End::Gone => matches!(self.reads, Reads::NothingAndComesAgain(_)),
+            End::Within { limit } => {
+                let answers = frames.iter().filter(|frame| frame.is_answer_to_round()).count();
+                let frames = answers as f64 * f64::from(AT_ONCE);
+                !seen.has_ended && frames <= f64::from(limit) * (seen.took.as_secs_f64() + 1.0)
+            }
         };
         match self.ends.iter().find(|end| fits(end)) {
             Some(end) => Ok(end.to_string()),
@@ -231,13 +247,14 @@ pub(super) fn repeat(addr: SocketAddr, request: &[u8], is_over: &AtomicBool) {
 /// Reads until the end.
 fn listen(reader: &mut TcpStream) -> Seen {
     let (mut said, mut total, mut bytes) = (Vec::new(), 0, vec![0; 64 * 1024]);
-    let began = Instant::now();
+    let (began, mut took) = (Instant::now(), Duration::ZERO);
     let has_ended = loop {
         match test_peers::read(reader, &mut bytes) {
             Ok(0) => break true,
             Ok(_) if began.elapsed() > PATIENCE => break false,
             Ok(count) => {
                 total += count;
+                took = began.elapsed();
                 let room = KEPT.saturating_sub(said.len()).min(count);
                 said.extend_from_slice(&bytes[..room]);
             }
@@ -245,5 +262,22 @@ fn listen(reader: &mut TcpStream) -> Seen {
             Err(_) => break true,
         }
     };
-    Seen { said, bytes: total, has_ended }
+    Seen { said, bytes: total, took, has_ended }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_flood_within_the_limit_is_no_flood() {
+        let attack = Attack::of("flood", Vec::new(), &[End::Within { limit: 10_000 }]);
+        let answered = |rounds: usize, seconds: u64, has_ended: bool| {
+            let said = frames::frame(frames::PING, frames::ACK, 0, &frames::ROUND).repeat(rounds);
+            attack.judge(&Seen { bytes: said.len(), said, took: Duration::from_secs(seconds), has_ended })
+        };
+        assert_eq!(answered(400, 20, false), Ok("slower than 10000/s".to_owned()));
+        assert!(answered(400, 18, false).is_err());
+        assert!(answered(400, 20, true).is_err());
+    }
 }

@@ -12,8 +12,11 @@ pub(super) const CONTINUATION: u8 = 9;
 
 pub(super) const END_STREAM: u8 = 1;
 /// Of SETTINGS and PING.
-const ACK: u8 = 1;
+pub(super) const ACK: u8 = 1;
 pub(super) const END_HEADERS: u8 = 4;
+
+/// The payload of the PING behind a round of a flood.
+pub(super) const ROUND: [u8; 8] = *b"a round.";
 
 /// A frame.
 pub(super) fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
@@ -70,6 +73,11 @@ impl Frame<'_> {
     /// The answer to a PING.
     pub(super) fn pong(&self) -> Option<Vec<u8>> {
         (self.kind == PING && self.flags & ACK == 0).then(|| frame(PING, ACK, 0, self.payload))
+    }
+
+    /// Whether the server has answered the PING behind a round.
+    pub(super) fn is_answer_to_round(&self) -> bool {
+        self.kind == PING && self.flags & ACK != 0 && self.payload == ROUND
     }
 
     /// Bytes that it takes.

@@ -2,24 +2,24 @@
 
 use std::time::Duration;
 
-use super::attacker::{Attack, End, Reads};
+use super::attacker::{AT_ONCE, Attack, End, Reads};
 use super::frames::{
-    CONTINUATION, DATA, END_HEADERS, END_STREAM, HEADERS, PING, PRIORITY, RST_STREAM, SETTINGS, WINDOW_UPDATE, frame,
-    head, preface,
+    CONTINUATION, DATA, END_HEADERS, END_STREAM, HEADERS, PING, PRIORITY, ROUND, RST_STREAM, SETTINGS, WINDOW_UPDATE,
+    frame, head, preface,
 };
 use super::honest::Speech;
 
 /// ENHANCE_YOUR_CALM. Where bytes of ours were unread when the server closed, the reset may have taken the reason with it.
 const CALM: &[End] = &[End::GoAway(11), End::LetGo];
 
+/// The limit of a flood's frames in a second: the servers' default of `--max-control-frames`.
+const LIMIT: u32 = 10_000;
+
 /// Longer than the servers wait for a client that takes nothing.
 const NEVER: Duration = Duration::from_millis(3500);
 
 /// Memory of 2,000 streams, each of which may hold a piece of a file (64 KiB) twice, and has a task (10 KiB).
 const PIECES_MIB: u64 = 280;
-
-/// Frames in a round of a flood, so that they come in pieces of some size.
-const AT_ONCE: u32 = 500;
 
 /// Rounds of a flood: 200,000 frames, unless the server ends it.
 const ROUNDS: u32 = 400;
@@ -55,9 +55,13 @@ fn large(speech: Speech, stream: u32) -> Vec<u8> {
 /// The bytes for a number.
 type Each = Box<dyn Fn(u32) -> Vec<u8> + Send + Sync>;
 
+/// Each round ends with a PING, whose answer shows that the server has had the round.
 fn flood(name: &'static str, each: Each) -> Attack {
-    Attack::of(name, preface(&[]), CALM)
-        .then(ROUNDS, move |round| (0..AT_ONCE).flat_map(|at| each(round * AT_ONCE + at)).collect())
+    let ends = [CALM, &[End::Within { limit: LIMIT }]].concat();
+    Attack::of(name, preface(&[]), &ends).then(ROUNDS, move |round| {
+        let frames = (0..AT_ONCE).flat_map(|at| each(round * AT_ONCE + at));
+        frames.chain(frame(PING, 0, 0, &ROUND)).collect()
+    })
 }
 
 fn floods(speech: Speech) -> Vec<Attack> {
@@ -80,13 +84,9 @@ fn floods(speech: Speech) -> Vec<Attack> {
             Box::new(move |number: u32| open(number))
         }),
         flood("empty DATA", Box::new(move |number: u32| if number == 0 { open(0) } else { frame(DATA, 0, 1, &[]) })),
-        flood(
-            "empty CONTINUATION",
-            Box::new(move |number: u32| match number {
-                0 => frame(HEADERS, 0, 1, &other),
-                _ => frame(CONTINUATION, 0, 1, &[]),
-            }),
-        ),
+        // Nothing else may stand in a header block.
+        Attack::of("empty CONTINUATION", [preface(&[]), frame(HEADERS, 0, 1, &other)].concat(), CALM)
+            .then(ROUNDS, |_| frame(CONTINUATION, 0, 1, &[]).repeat(AT_ONCE as usize)),
     ]
 }
 
