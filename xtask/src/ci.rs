@@ -24,8 +24,8 @@ use self::program::{Lab, Xtask};
 use self::second_try::SecondTry;
 use self::selection::{Gate, Selection};
 
-/// Inputs of a fuzz target in the gate: most have run them within two seconds.
-const FUZZ_RUNS: &str = "-runs=20000";
+/// Lines of a panic that are reported.
+const PANIC_LINES: usize = 20;
 
 /// Redis' own suite, and the parts of it that full runs have besides.
 const SUITES: [(&str, &[&str]); 8] = [
@@ -63,10 +63,10 @@ pub(crate) struct Options {
     #[arg(long)]
     no_suite: bool,
     /// Run what takes long, too: all of Redis' suites with servers that they start, kills and cuts by the hundred, simulations by the ten
-    /// thousand, cases that are loaded again, failovers, faults picked by hand.
+    /// thousand, cases that are loaded again, failovers, faults picked by hand, fuzz targets.
     #[arg(long)]
     full: bool,
-    /// Seconds for each fuzz target at most; 0 leaves them out.
+    /// Seconds for each fuzz target of a full run; 0 leaves them out.
     #[arg(long, default_value_t = 10)]
     fuzz_seconds: u32,
     /// Run this gate alone; may be repeated. A gate that needs programs takes those that are built.
@@ -89,7 +89,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     let fuzzer = Fuzzer::find(options)?;
     told(&beside(gates.builds()?)?);
     // Tests wait for half of their time: that is for a compiler that gives way to them.
-    let fuzz_build = fuzzer.is_some().then(|| gates.selection.one("fuzz-build", || Fuzzer::build(options))).flatten();
+    let fuzz_build = fuzzer.is_some().then(|| gates.selection.one("fuzz-build", Fuzzer::build)).flatten();
     let tests = thread::scope(|scope| {
         let fuzz_build = fuzz_build.map(|(name, command)| scope.spawn(move || gate(&name, giving_way(&command))));
         let tests = if gates.selection.includes("tests") { tests(options) } else { Ok(String::new()) };
@@ -166,6 +166,7 @@ impl Gates<'_> {
             self.of_lab("systems", systems)?,
             self.of_lab("bare", &["bare"])?,
             self.selection.one("models", || cargo(&models)),
+            self.selection.one("fuzz-check", Fuzzer::check),
         ];
         Ok(builds.into_iter().flatten().collect())
     }
@@ -396,8 +397,11 @@ struct Fuzzer {
 }
 
 impl Fuzzer {
-    /// The fuzz targets, where there are the tools to build them.
+    /// The fuzz targets of a full run, where there are the tools to build them.
     fn find(options: &Options) -> Result<Option<Self>> {
+        if !options.full {
+            return Ok(None);
+        }
         if options.fuzz_seconds == 0 {
             println!("skipped: fuzz targets (--fuzz-seconds 0)");
             return Ok(None);
@@ -430,14 +434,18 @@ impl Fuzzer {
         xtask::workspace::target_dir().join("fuzz")
     }
 
+    /// Looks whether all targets compile; no tool of others is needed for that.
+    fn check() -> Command {
+        let mut check = cargo(&["check", "--locked", "--manifest-path", "fuzz/Cargo.toml", "--target-dir"]);
+        check.arg(Self::folder());
+        check
+    }
+
     /// Builds all targets without lines of sources for debuggers, which are most of them: a panic says where it was without, and `cargo
-    /// fuzz run` has them, to run a failing input again. The address sanitizer doubles the compiler's work: the full run has it.
-    fn build(options: &Options) -> Command {
+    /// fuzz run` has them, to run a failing input again.
+    fn build() -> Command {
         let mut build = Self::cargo();
         build.args(["build", "--codegen-units", "16", "--target", &Self::host(), "--target-dir"]).arg(Self::folder());
-        if !options.full {
-            build.args(["--sanitizer", "none"]);
-        }
         build.env("RUSTFLAGS", "-Cdebuginfo=0 -Cstrip=debuginfo");
         // Compilers work longer than the few seconds of fuzzing that the gate has: fast programs would not pay for themselves.
         build.env("CARGO_PROFILE_RELEASE_OPT_LEVEL", "1");
@@ -455,10 +463,6 @@ impl Fuzzer {
             let mut run = Command::new(built.join(target));
             run.arg(format!("-artifact_prefix={}/", artifacts.display()));
             run.arg(format!("-max_total_time={}", options.fuzz_seconds));
-            // The same inputs each time: whether the gate holds does not depend on luck. New ones are looked for in the full run.
-            if !options.full {
-                run.args(["-seed=1", FUZZ_RUNS]);
-            }
             run.arg(corpus).current_dir(xtask::workspace::root()).env("ASAN_OPTIONS", "detect_odr_violation=0");
             Ok((format!("fuzz-{target}"), run))
         };
@@ -500,11 +504,14 @@ fn judge(name: &str, command: &Command, output: &Output, start: Instant) -> Resu
     Ok(text)
 }
 
-/// The panics in a test runner's output: the line that says where, and the one behind it.
+/// The panics in a test runner's output, each in a line: where it was, and its message.
 fn panics(text: &str) -> Vec<String> {
     let lines: Vec<_> = text.lines().collect();
-    let pairs = lines.windows(2).filter(|pair| pair[0].starts_with("thread '") && pair[0].contains("panicked at "));
-    pairs.map(|pair| format!("{} {}", pair[0], pair[1])).collect()
+    let begins =
+        (0..lines.len()).filter(|at| lines[*at].starts_with("thread '") && lines[*at].contains("panicked at "));
+    let is_message = |line: &&&str| !line.is_empty() && !line.starts_with("note: ");
+    let message = |at: usize| lines[at..].iter().take_while(is_message).take(PANIC_LINES).map(|line| line.trim());
+    begins.map(|at| message(at).collect::<Vec<_>>().join(" ")).collect()
 }
 
 /// Megabytes left on the file system of `folder`, if known.
@@ -613,6 +620,8 @@ mod tests {
         let text = "test a ... FAILED\n\n---- a stdout ----\n\nthread 'a' (17) panicked at tests/it.rs:3:5:\n\
             No space left on device\nnote: run with `RUST_BACKTRACE=1`\n";
         assert_eq!(panics(text), ["thread 'a' (17) panicked at tests/it.rs:3:5: No space left on device"]);
+        let list = "thread 'a' (1) panicked at a.rs:1:1:\nassertion failed: [\n    \"one\",\n    \"two\",\n]\n\ntest b";
+        assert_eq!(panics(list), ["thread 'a' (1) panicked at a.rs:1:1: assertion failed: [ \"one\", \"two\", ]"]);
         assert_eq!(panics("test a ... ok\n"), [""; 0]);
     }
 

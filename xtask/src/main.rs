@@ -28,7 +28,7 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Task {
-    /// Every gate in the order of the cheapest failure: format, lints, docs, tidy, tests, suite, fuzz.
+    /// Every gate in the order of the cheapest failure: format, lints, docs, tidy, tests, suite.
     Ci(ci::Options),
     /// The gates of the crates that a change touches and of those that depend on them.
     Check(check::Options),
